@@ -11,12 +11,19 @@ no column 'depht' in 'river'
     SELECT depht FROM river
            ^^^^^
   hint: did you mean 'depth'?
+
+The credentials of an address that an error quotes are hidden.
+
+>>> print(ConfigurationError("'mqtt://me:secret@host/air' is no address"))
+'mqtt://me:***@host/air' is no address
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Self
+
+from nilometer.redaction import redacted_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +47,8 @@ class NilometerError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = redacted_text(message)
+        super().__init__(self.message)
         self.detail = detail
         self.hint = hint
         self.text: str | None = None
@@ -79,14 +86,14 @@ class NilometerError(Exception):
         ):
             source = self.text.split("\n")[self.line - 1] if self.text else ""
             width = max(1, min(self.span.end - self.span.start, len(source) - self.column + 1))
-            shown, indent = _clipped(source.replace("\t", " "), self.column - 1)
+            shown, indent = _clipped(*_redacted_line(source.replace("\t", " "), self.column - 1))
             lines.append(f"  line {self.line}, column {self.column}")
             lines.append("    " + shown)
             lines.append("    " + " " * indent + "^" * min(width, len(shown) - indent or 1))
         if self.detail:
-            lines.append(f"  detail: {self.detail}")
+            lines.append(f"  detail: {redacted_text(self.detail)}")
         if self.hint:
-            lines.append(f"  hint: {self.hint}")
+            lines.append(f"  hint: {redacted_text(self.hint)}")
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, str | int | None]:
@@ -94,8 +101,8 @@ class NilometerError(Exception):
         return {
             "error": type(self).__name__,
             "message": self.message,
-            "detail": self.detail,
-            "hint": self.hint,
+            "detail": self.detail and redacted_text(self.detail),
+            "hint": self.hint and redacted_text(self.hint),
             "line": self.line,
             "column": self.column,
         }
@@ -103,6 +110,23 @@ class NilometerError(Exception):
 
 LINE = 100
 """How much of a long line is shown around the caret."""
+
+
+def _redacted_line(source: str, start: int) -> tuple[str, int]:
+    """The line without credentials, and where the place is in it."""
+    shown = redacted_text(source)
+    if shown == source:
+        return source, start
+    same = next(
+        place for place, (a, b) in enumerate(zip(source + "\0", shown + "\1", strict=False)) if a != b
+    )
+    # All that was replaced lies between the part that is the same from the left and from the right.
+    tail = next(
+        n for n, (a, b) in enumerate(zip(source[::-1] + "\0", shown[::-1] + "\1", strict=False)) if a != b
+    )
+    if start <= same:
+        return shown, start
+    return shown, max(same, len(shown) - len(source) + start) if start >= len(source) - tail else same
 
 
 def _clipped(source: str, start: int) -> tuple[str, int]:

@@ -178,6 +178,17 @@ class OwnWindow:
         return round(min(max(value * self.unit, -(2.0**62)), 2.0**62))
 
 
+def format_bytes(count: int) -> str:
+    """
+    >>> format_bytes(0), format_bytes(2_048), format_bytes(3_500_000)
+    ('0 B', '2.0 kB', '3.5 MB')
+    """
+    for unit, size in (("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} B"
+
+
 def format_duration(microseconds: int) -> str:
     """A duration in the largest unit that divides it, as the language spells it."""
     for name in ("DAYS", "HOURS", "MINUTES", "SECONDS", "MILLISECONDS", "MICROSECONDS"):

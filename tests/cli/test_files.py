@@ -143,9 +143,43 @@ def test_several_streams_by_name(run, tmp_path: Path) -> None:
     code, out, _ = run("query", *data, "SELECT id, v FROM air UNION SELECT id, v FROM wind")
     assert code == 0
     assert len(out.splitlines()) == 5
-    code, _, err = run("query", "--data", str(one), "--data", str(two), "SELECT v FROM x")
+    data = ("--data", str(one), "--data", str(two))
+    code, out, _ = run("query", *data, "SELECT id, v FROM x UNION SELECT id, v FROM y")
+    assert code == 0
+    assert len(out.splitlines()) == 5
+    code, _, err = run("query", "--data", str(one), "--data", str(one), "SELECT v FROM x")
     assert code == 1
     assert "--data is given 2 times without the name of a stream" in err
+
+
+def test_a_file_without_times_is_a_table_that_joins(run, tmp_path: Path) -> None:
+    readings = write(
+        tmp_path / "readings.csv", ["2026-01-01T00:00Z,1,5", "2026-01-01T00:01Z,2,7"], "ts,mote,v"
+    )
+    motes = write(tmp_path / "motes.csv", ["1,hall", "3,attic"], "mote,room")
+    sql = "SELECT r.mote, m.room, v FROM readings r LEFT JOIN m ON r.mote = m.mote"
+    data = ("--data", f"readings={readings}", "--data", f"m={motes}")
+    code, out, err = run("query", "--json", *data, sql)
+    assert code == 0, err
+    assert out == '{"mote": 1, "room": "hall", "v": 5}\n{"mote": 2, "room": null, "v": 7}\n'
+    assert "no column of motes.csv looks like a time: it is the table m" in err
+    _, out, _ = run("query", "--json", "--data", str(motes), "SELECT COUNT(*) AS n FROM motes")
+    assert out == '{"n": 2}\n'
+    schema = write(
+        tmp_path / "s.sql", [], "CREATE TABLE rooms (mote INT, room STRING) STORED AT 'nowhere.csv';"
+    )
+    sql = "SELECT room FROM rooms WHERE mote = 3"
+    _, out, _ = run("query", "--json", "--data", str(schema), "--data", f"rooms={motes}", sql)
+    assert out == '{"room": "attic"}\n'
+
+
+def test_times_that_need_a_declaration_make_no_table(run, tmp_path: Path) -> None:
+    path = write(tmp_path / "zeiten.csv", ["31/12/2026 17:05,1", "31/12/2026 17:06,2"], "zeit,v")
+    code, _, err = run("query", "--data", str(path), "SELECT * FROM zeiten")
+    assert code == 1
+    assert "the times of 'zeiten.csv' need a declaration" in err
+    assert "'zeit' is written as %d/%m/%Y %H:%M" in err
+    assert "nilometer inspect" in err
 
 
 def test_another_header_is_told(run, tmp_path: Path) -> None:

@@ -139,11 +139,25 @@ def test_disorder_is_told_in_round_units_and_geojson_is_for_sensors(run, tmp_pat
     assert "COPY SENSORS OF stream" in err
 
 
-def test_data_without_times_are_refused(run, tmp_path: Path) -> None:
-    (tmp_path / "s.csv").write_text("a,b\nx,1\ny,2\n")
-    code, out, err = run("inspect", str(tmp_path / "s.csv"))
-    assert (code, out) == (1, "")
-    assert "no column of 's.csv' looks like the time of a reading" in err
+def test_data_without_times_are_a_table(run, tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("id;my station;height m\n1;x;1,5\n2;y;-\n" + "3;z;2,5\n" * 18)
+    code, out, _ = run("inspect", str(tmp_path / "s.csv"), "--write")
+    assert code == 0
+    assert out.splitlines()[-5:] == [
+        "CREATE TABLE s (",
+        "  id INT,",
+        "  my_station STRING FROM 'my station',",
+        "  height_m FLOAT UNIT 'm' FROM 'height m'",
+        ") STORED AT 's.csv' FORMAT CSV (DECIMAL ',', NULL '-');",
+    ]
+    sql = "SELECT my_station, height_m FROM s WHERE id < 3"
+    _, out, _ = run("query", "--json", "--data", str(tmp_path), sql)
+    assert out == '{"my_station": "x", "height_m": 1.5}\n{"my_station": "y", "height_m": null}\n'
+    other = tmp_path / "other"
+    _, out, _ = run("inspect", str(tmp_path / "s.csv"), "--into", str(other), "--json")
+    assert json.loads(out)["table"] == "s"
+    _, out, _ = run("query", "--json", "--data", str(other), "SELECT COUNT(*) AS n FROM s")
+    assert out == '{"n": 20}\n'
     code, _, err = run("inspect", "tcp://localhost:1")
     assert code == 1
     assert "cannot look at 'tcp://'" in err

@@ -121,7 +121,7 @@ def answer(
     if not restarted:
         return run.collect().rows()
     rows: list[tuple[Any, ...]] = []
-    while not run._over:
+    while not run.over:
         rows += run.step().rows()
         fresh = Run(plan, sources(logs), batch_rows, finished=finished)
         fresh.restore(run.snapshot())

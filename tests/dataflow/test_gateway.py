@@ -153,7 +153,7 @@ def test_the_stream_that_is_furthest_behind_moves() -> None:
     }
     run = Run(plan, sources(given_logs), 10)
     gaps = []
-    while not run._over:
+    while not run.over:
         run.step()
         doors = [inlet.door for inlet in run._inlets.values() if not inlet.ended]
         if len(doors) == 2:

@@ -85,7 +85,7 @@ def on_gateway(
         streams[name].append(entry)
     run = Run(plan, MemorySources(streams), 1, finished=False)
     sizes, rows = [], []
-    while not run._over:
+    while not run.over:
         rows += run.step().rows()
         sizes.append(held(run.snapshot()))
     return thirds(sizes), sorted(rows)

@@ -166,7 +166,7 @@ def answers(
     if not restarted:
         return run.collect().rows()
     rows: list[tuple[Any, ...]] = []
-    while not run._over:
+    while not run.over:
         rows += run.step().rows()
         fresh = Run(plan, found, batch_rows, versions=given)
         fresh.restore(run.snapshot())

@@ -152,6 +152,7 @@ def expressions(depth: int = DEPTH) -> st.SearchStrategy[ast.Expression]:
                 max_size=2,
             ).map(tuple),
             st.none() | frames,
+            st.booleans(),
         ),
     ]
     if depth > 1:
@@ -205,6 +206,8 @@ def sources(depth: int = DEPTH) -> st.SearchStrategy[ast.Source]:
             st.lists(st.builds(ast.Name, st.tuples(names)), min_size=1, max_size=2).map(tuple),
         ),
         st.builds(ast.JoinSource, inner, inner, st.just("INNER")),
+        st.builds(ast.UnnestSource, expressions(depth - 1), names, names_of_columns),
+        st.builds(ast.UnnestSource, expressions(depth - 1)),
         *(function_sources(function, inner) for function in TABLE_FUNCTIONS.values()),
     )
 
@@ -297,6 +300,7 @@ def selects(depth: int = DEPTH) -> st.SearchStrategy[ast.Select]:
         st.none() | st.sampled_from(SHED_WORDS),
         st.booleans(),
         st.sampled_from([None, "NULL", "PREVIOUS"]),
+        st.none() | values,
     ).map(_with_memory)
 
 

@@ -225,6 +225,12 @@ class TestLogic:
             ("", "%", True),
             ("", "_", False),
             ("gauge\n", "gauge", False),
+            ("aba", "ab%ba", False),
+            ("abba", "ab%ba", True),
+            ("xaybzc", "%a_b%c", True),
+            ("xaybzc", "%a__b%c", False),
+            ("a" * 5_000, "%a" * 40 + "b", False),
+            ("a" * 5_000, "%_a" * 40 + "b%", False),
         ],
     )
     def test_like(self, text: str, pattern: str, expected: bool) -> None:

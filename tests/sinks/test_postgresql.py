@@ -269,3 +269,16 @@ def test_names_of_columns(results: Results, server: str, sql: Sql) -> None:
     results.commit(pl.DataFrame({"x" * 70: [1]}), long, "v2")
     with pytest.raises(DataError, match="as long as"):
         results.deliver(f"{server}?table=smoky")
+
+
+def test_a_sink_that_waits_for_a_lock_is_in_trouble(results: Results, server: str, sql: Sql) -> None:
+    results.answer(1)
+    results.deliver(f"{server}?table=locked")
+    results.answer(2)
+    with psycopg.connect(server) as other:
+        other.execute("LOCK TABLE locked IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(ResourceError, match="the table locked takes no answers") as raised:
+            results.deliver(f"{server}?table=locked&timeout=100ms")
+        assert "statement timeout" in str(raised.value.detail)
+    results.deliver(f"{server}?table=locked")
+    assert sql("SELECT count(*) FROM locked") == [(3,)]

@@ -91,7 +91,8 @@ class AnalyticItem:
     """`name` = function(argument) OVER the node's partitions.
 
     `offset` is the number of rows of LAG and LEAD, the number n of NTH_VALUE, and the number of tiles of
-    NTILE. `default` is the value of LAG and LEAD where there is no such row.
+    NTILE. `default` is the value of LAG and LEAD where there is no such row. With `ignore_nulls` a row whose
+    argument is NULL is none, for LAG, LEAD and the values of a frame.
     """
 
     name: str
@@ -101,6 +102,7 @@ class AnalyticItem:
     offset: int = 1
     default: Expression | None = None
     frame: Frame | None = None
+    ignore_nulls: bool = False
 
     @property
     def expressions(self) -> tuple[Expression, ...]:

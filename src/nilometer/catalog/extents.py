@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nilometer.catalog.form import PLAIN, Form
-from nilometer.types import INT, MINUTE, TIME, Column, Type
+from nilometer.types import INT, MINUTE, SECOND, TIME, Column, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,19 @@ class Table:
 
 
 Extent = Stream | Table
+
+
+def future_for(delay: int) -> int:
+    """FUTURE of a stream that declares none: half of DELAY, at least a second and at most a minute.
+
+    The watermark is the greatest time minus DELAY, so it stays half of DELAY behind the clock, whatever one sensor's
+    clock says: the other half is for the way of everybody else's readings. Without DELAY every disorder is late
+    anyway, and nothing is gained by refusing readings.
+
+    >>> future_for(0) // SECOND, future_for(5 * SECOND) / SECOND, future_for(10 * MINUTE) // SECOND
+    (60, 2.5, 60)
+    """
+    return MINUTE if not delay else min(MINUTE, max(SECOND, delay // 2))
 
 
 @dataclass(frozen=True, slots=True)

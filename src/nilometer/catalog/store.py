@@ -19,8 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nilometer.catalog.address import Address
 from nilometer.catalog.catalog import Catalog, Change, Contents
 from nilometer.errors import CatalogError, ResourceError
+from nilometer.redaction import redacted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -178,9 +180,7 @@ class CatalogStore:
     @property
     def shown_url(self) -> str:
         """The URL without its password."""
-        from sqlalchemy import make_url
-
-        return make_url(self.url).render_as_string(hide_password=True)
+        return redacted(self.url)
 
     @contextmanager
     def _speaking_plainly(self) -> Iterator[None]:
@@ -199,7 +199,7 @@ class CatalogStore:
             busy = "locked" in reason
             raise ResourceError(
                 f"the catalog at {self.shown_url} cannot be used",
-                detail=reason,
+                detail=Address.parse(self.url).hide(reason),
                 hint="another program is writing to it; try again"
                 if busy
                 else "check that the database is there",
@@ -213,6 +213,8 @@ def _database_url(url: str | Path | None) -> str:
     text = str(url)
     if "://" not in text:
         return f"sqlite:///{text}"
+    if not text.startswith("sqlite"):
+        text = Address.parse(text).url
     scheme, rest = text.split("://", 1)
     return f"postgresql+psycopg://{rest}" if scheme in ("postgresql", "postgres") else text
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nilometer.cli.console import RowPrinter, message
-from nilometer.cli.deliveries import report_deliveries, summarize_deliveries, without_password
+from nilometer.cli.deliveries import report_deliveries, summarize_deliveries, warn_of_passwords
 from nilometer.cli.live import SecondsOption, stopped_by_signal
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.redaction import redacted
 
 if TYPE_CHECKING:
     from nilometer.engine import Database
@@ -122,10 +123,11 @@ def deliver(
     """Deliver to each sink the rows that it does not have yet."""
     from nilometer.live.delivery import Deliveries, deliver, open_routes
 
+    warn_of_passwords(urls)
     if not on_and_on:
         for url in urls:
             done = deliver(database, name, url)
-            message(f"{done.rows} row{'' if done.rows == 1 else 's'} delivered to {without_password(url)}")
+            message(f"{done.rows} row{'' if done.rows == 1 else 's'} delivered to {redacted(url)}")
         return
     over = stops(seconds)
     states: dict[str, str] = {}

@@ -18,7 +18,9 @@ def register(application: typer.Typer) -> None:
 def bench(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="One of operators, edge, placement, simulator, joins, spark."),
+        typer.Argument(
+            metavar="NAME", help="One of operators, edge, memory, placement, simulator, joins, spark."
+        ),
     ],
     json: JsonOption = False,
     rows: Annotated[int, typer.Option("--rows", min=1000, help="The number of readings.")] = 1_000_000,

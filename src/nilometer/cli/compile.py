@@ -11,6 +11,7 @@ from nilometer.cli.console import (
     check_output,
     message,
     parameters_of,
+    print_json,
     print_records,
     print_table,
     read_sql,
@@ -113,7 +114,6 @@ def compile_(
 
     Example: nilometer compile --data field/ --network brook.toml --emulate "SELECT AVG(depth) FROM river [NOW]"
     """
-    from json import dumps
 
     from nilometer.engine import mote_report
     from nilometer.engine.expectations import expectations
@@ -166,9 +166,9 @@ def compile_(
         serial.parent.mkdir(parents=True, exist_ok=True)
         serial.write_bytes(ran.serial)
     if json:
-        print(dumps(mote_report.emulation_json(ran), ensure_ascii=False))
+        print_json(mote_report.emulation_json(ran))
         for line in ran.answer.json_rows():
-            print(line)
+            print_json(line)
     else:
         print_records(mote_report.measurements(ran), False)
         print()

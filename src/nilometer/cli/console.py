@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.printable import printable, printable_json, printable_text
 
 if TYPE_CHECKING:
     from nilometer.engine import Answer, Database
@@ -36,18 +37,24 @@ def quietly(quiet: bool = True) -> Iterator[None]:
 def message(text: str) -> None:
     """Print a line to stderr, for the person and not for the pipe."""
     if not _QUIET.get():
-        print(text, file=sys.stderr, flush=True)
+        print(printable_text(text), file=sys.stderr, flush=True)
 
 
 def fail(error: NilometerError, as_json: bool) -> NoReturn:
     """Print an error and exit."""
     if as_json:
-        print(json.dumps(error.as_dict(), ensure_ascii=False), file=sys.stderr)
+        print_json(error.as_dict(), file=sys.stderr)
     else:
         colour = sys.stderr.isatty()
         label = "\033[1;31merror:\033[0m " if colour else "error: "
-        message(label + str(error))
+        print(label + printable_text(str(error)), file=sys.stderr, flush=True)
     sys.exit(error.exit_code)
+
+
+def print_json(value: Any, file: TextIO | None = None) -> None:
+    """Print one line of JSON that a terminal can show: a string, or what becomes one."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    print(printable_json(text), file=file, flush=True)
 
 
 def check_output(path: str | Path, option: str) -> None:
@@ -84,17 +91,17 @@ def tell_of_data(database: Database) -> None:
     """Print notes about the files that were read, and the first garbled readings of each."""
     notes = database.data.notes
     for note in notes[:NOTES]:
-        message(note)
+        message(printable(note))
     if len(notes) > NOTES:
         message(f"... and {len(notes) - NOTES} more notes about the files; --json prints them all")
     for name, letters in database.data.dead_letters.items():
         for letter in letters[:3]:
-            message(f"garbled in {name}: {letter}")
+            message(f"garbled in {name}: {printable(str(letter))}")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print aligned columns under an underlined header."""
-    lines = [tuple(row) for row in rows]
+    columns, lines = list(map(printable, columns)), [tuple(map(printable, row)) for row in rows]
     widths = [max([len(name), *(len(row[i]) for row in lines)]) for i, name in enumerate(columns)]
     print("  ".join(name.ljust(width) for name, width in zip(columns, widths, strict=True)).rstrip())
     print("  ".join("-" * width for width in widths))
@@ -108,7 +115,7 @@ class RowPrinter:
     """
 
     def __init__(self, columns: Sequence[str], as_json: bool, limit: int | None = None) -> None:
-        self._columns = columns
+        self._columns = list(map(printable, columns))
         self._as_json = as_json
         self._left = limit
         self._widths: list[int] | None = None
@@ -126,7 +133,7 @@ class RowPrinter:
         if self._as_json:
             label = "" if name is None else f'"query": {json.dumps(name)}, '
             for line in shown.json_rows():
-                print(f"{{{label}{line[1:]}" if label else line, flush=True)
+                print(printable_json(f"{{{label}{line[1:]}" if label else line), flush=True)
             return
         rows = list(shown.text_rows())
         if rows and self._widths is None:
@@ -154,7 +161,7 @@ def print_records(records: Sequence[dict[str, Any]], as_json: bool) -> None:
     """Print dictionaries as a table, or as one JSON object per line."""
     if as_json:
         for record in records:
-            print(json.dumps(record, ensure_ascii=False))
+            print_json(record)
         return
     if not records:
         return

@@ -4,12 +4,12 @@ totals.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nilometer.cli.console import message
 from nilometer.errors import ConfigurationError
+from nilometer.redaction import redacted
 
 if TYPE_CHECKING:
     from nilometer.live.delivery import Deliveries
@@ -23,11 +23,22 @@ def routes_of(settings: Sequence[str], known: Sequence[str]) -> list[tuple[str, 
         name, equals, url = setting.partition("=")
         if not equals or name.strip().lower() not in names:
             raise ConfigurationError(
-                f"--to takes NAME=URL, not '{without_password(setting)}'",
+                f"--to takes NAME=URL, not '{redacted(setting)}'",
                 hint=f"the queries that run are {', '.join(known)}",
             )
         routes.append((names[name.strip().lower()], url.strip()))
+    warn_of_passwords([url for _, url in routes])
     return routes
+
+
+def warn_of_passwords(urls: Sequence[str]) -> None:
+    """Tell of passwords that the list of processes shows to everyone on this machine."""
+    for url in urls:
+        if redacted(url) != url:
+            message(
+                f"the password of {redacted(url)} is on the command line, where every user of this machine can see it: "
+                "write '${NAME}' or '${file:PATH}' instead"
+            )
 
 
 def report_deliveries(deliveries: Deliveries, states: dict[str, str]) -> None:
@@ -55,8 +66,3 @@ def summarize_deliveries(deliveries: Deliveries) -> bool:
             parts.append(f"{done.trouble}; what is not delivered is kept, and goes out next time")
         message(f"{way.query} to {way.place}: {', '.join(parts)}")
     return all(way.progress.trouble is None for way in deliveries.routes)
-
-
-def without_password(url: str) -> str:
-    """The URL with the password hidden, for messages."""
-    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", url)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nilometer.cli.console import parameters_of, read_sql
+from nilometer.cli.console import parameters_of, print_json, read_sql
 from nilometer.cli.options import (
     CatalogOption,
     DataListOption,
@@ -30,6 +30,7 @@ from nilometer.cli.placement_options import (
     network_of,
 )
 from nilometer.errors import ConfigurationError
+from nilometer.printable import printable_text
 
 
 def register(application: typer.Typer) -> None:
@@ -44,11 +45,15 @@ def explain(
         str,
         typer.Option(
             "--stage",
-            help="One of ast, logical, optimized, physical, routing, fragments, placed, agenda, spark.",
+            help="One of ast, logical, optimized, physical, routing, fragments, placed, agenda, spark, analyze.",
         ),
     ] = "optimized",
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show the plan after each rule, changed or not.")
+    ] = False,
+    analyze: Annotated[
+        bool,
+        typer.Option("--analyze", help="Run the query over the data, and say what each operator did."),
     ] = False,
     json: JsonOption = False,
     set_: SetOption = None,
@@ -65,14 +70,13 @@ def explain(
     goal: GoalOption = None,
     qos: QosOption = None,
 ) -> None:
-    """Show the plan of a query without reading any data.
+    """Show the plan of a query without reading any data; with --analyze, run it and measure.
 
     The stages routing, fragments, placed and agenda need a network.
     They show the plan that `nilometer plan` makes with the same options.
 
     Example: nilometer explain --data field/ --stage physical "SELECT AVG(depth) FROM river [RANGE 1 HOUR]"
     """
-    from json import dumps
 
     from nilometer.catalog.near_misses import join_names
     from nilometer.engine.expectations import expectations
@@ -86,6 +90,8 @@ def explain(
         stage, verbose = statement.stage or stage, verbose or statement.verbose
         statement = statement.query
     query = database.query_of(statement, text, **parameters_of(set_ or [])).with_profile(profile)
+    if analyze:
+        stage = "analyze"
     given = (
         costs,
         retries,
@@ -114,6 +120,6 @@ def explain(
         )
         in_network = {"network": network_of(query, network, costs, retries), "quality": expected}
     if json:
-        print(dumps(query.explain_json(stage, verbose=verbose, **in_network), ensure_ascii=False))
+        print_json(query.explain_json(stage, verbose=verbose, **in_network))
     else:
-        print(query.explain(stage, verbose=verbose, **in_network))
+        print(printable_text(query.explain(stage, verbose=verbose, **in_network)))

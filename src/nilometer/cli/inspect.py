@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json as json_text
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nilometer.cli.console import message
+from nilometer.cli.console import message, print_json
 from nilometer.cli.options import JsonOption
+from nilometer.printable import printable_text
 
 
 def register(application: typer.Typer) -> None:
@@ -40,7 +40,7 @@ def inspect(
     ] = 10.0,
     json: JsonOption = False,
 ) -> None:
-    """Look at data, and print the declaration of its stream, with what was found as comments.
+    """Look at data, and print the declaration of its stream or table, with what was found as comments.
 
     It finds the columns and their types, the time and its format, the id, the interval of the readings,
     disorder, doubles, gaps and faults.
@@ -50,10 +50,10 @@ def inspect(
     from nilometer.engine.inspecting import inspect as look_at
     from nilometer.engine.inspecting import write_schema
 
-    found = look_at(source, messages=messages, seconds=seconds)
-    print(
-        json_text.dumps(found.as_dict(), ensure_ascii=False) if json else found.text(),
-        end="\n" if json else "",
-    )
+    found = look_at(source, messages=messages, seconds=seconds, into=into)
+    if json:
+        print_json(found.as_dict())
+    else:
+        print(printable_text(found.text()), end="")
     if write or into is not None:
         message(f"written to {write_schema(found, into)}")

@@ -13,6 +13,7 @@ import typer
 
 from nilometer.cli.console import RowPrinter, message
 from nilometer.errors import NilometerError
+from nilometer.printable import printable
 
 if TYPE_CHECKING:
     from nilometer.dataflow.policy import Policy
@@ -36,6 +37,7 @@ WhenFullOption = Annotated[
 ]
 COMPLAINTS = 10
 """The number of different reasons that are printed; the log keeps them all."""
+FORGOTTEN = "the broker has forgotten our session: messages that it kept for us may be lost"
 FIELDS = 8
 """The number of fields that are named at the end; the books have them all."""
 _NAMED = re.compile(r"id '.*' is not an INT$")
@@ -61,12 +63,15 @@ def open_station(database: Database, when_full: Sequence[str] | None = None) -> 
     from nilometer.simulated import Generators
 
     generators = Generators()
-    return Station(
+    station = Station(
         database,
         database.data.base,
         StationSettings(managing=ManagerSettings(policies=policies_of(database, when_full or ()))),
         Outside(generators=generators, program_for=generators.program_for),
     )
+    for note in station.notes:
+        message(note)
+    return station
 
 
 def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy]:
@@ -178,7 +183,9 @@ class Complaints:
             if kind not in self._said and len(self._said) < COMPLAINTS:
                 self._said.add(kind)
                 hint = "; declare id STRING if ids are names" if _NAMED.match(letter.reason) else ""
-                message(f"{stream}: garbled: {letter.reason}{hint}; all of them: nilometer log dead {stream}")
+                message(
+                    f"{stream}: garbled: {printable(letter.reason)}{hint}; all of them: nilometer log dead {stream}"
+                )
 
 
 def summary(live: LiveQuery) -> str:
@@ -198,6 +205,10 @@ def report_changes(station: Station, states: dict[str, str]) -> None:
         if states.get(name) != text:
             states[name] = text
             message(f"{name}: {text}")
+        lost = station.manager.sessions_lost(name)
+        if lost and states.get(f"sessions of {name}") != str(lost):
+            states[f"sessions of {name}"] = str(lost)
+            message(f"{name}: {FORGOTTEN}")
     for live in station.queries.values():
         key = f"tables of {live.name}"
         before = states.pop(key, None)
@@ -215,8 +226,11 @@ def report(station: Station) -> None:
         status = station.manager.status(name)
         parts = [f"{status.rate:.0f} readings/s"]
         parts += [f"{count} {account}" for account, count in status.ledger.as_dict().items() if count]
+        parts += [f"{status.late} late"] if status.late else []
         parts += [f"{status.missing} missing"] if status.missing else []
         parts += [f"{len(status.silent)} silent: {_some(status.silent)}"] if status.silent else []
+        lost = status.sessions_lost
+        parts += [f"{lost} session{'' if lost == 1 else 's'} lost by the broker"] if lost else []
         parts += [status.trouble] if status.trouble else []
         message(f"{status.stream}: {', '.join(parts)}")
     for live in station.queries.values():
@@ -225,9 +239,11 @@ def report(station: Station) -> None:
 
 
 def in_trouble(station: Station, name: str) -> bool:
-    """Whether a stream's source has failed, or is in trouble that has not ended. Following the log that another
+    """Whether a stream's source has failed, is in trouble that has not ended, or has lost readings. Following the log that another
     process writes is no trouble."""
     state, trouble = station.manager.state(name)
+    if station.manager.sessions_lost(name):
+        return True
     return state.value == "failed" or (trouble is not None and state.value != "following")
 
 
@@ -243,7 +259,9 @@ def report_fields(station: Station) -> None:
         if rows:
             shown = ", ".join(f"{field} ({state}, {count})" for field, state, count in rows[:FIELDS])
             more = ", ..." if len(rows) > FIELDS else ""
-            message(f"{status.stream}: fields: {shown}{more}; all of them: nilometer streams --ledger")
+            message(
+                f"{status.stream}: fields: {printable(shown)}{more}; all of them: nilometer streams --ledger"
+            )
 
 
 def _some(names: Sequence[int | str]) -> str:

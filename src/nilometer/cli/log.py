@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nilometer.cli.console import message, print_records, print_table, time_of
+from nilometer.cli.console import message, print_json, print_records, print_table, time_of
 from nilometer.cli.options import JsonOption
 from nilometer.errors import ConfigurationError
+from nilometer.printable import printable, printable_text
 from nilometer.types import DAY, HOUR, MINUTE, SECOND, format_time
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def demand(stream: StreamArgument, data: PlaceOption = ".", json: JsonOption = F
         print_records(records, True)
     else:
         for record in records:
-            print("  ".join(f"{name} {_text(value)}" for name, value in record.items()))
+            print(printable("  ".join(f"{name} {_text(value)}" for name, value in record.items())))
     if not records:
         message(f"nothing was ever demanded of {stream}")
 
@@ -288,10 +289,12 @@ def _writer(form: str) -> Callable[[pl.DataFrame], None]:
         if form == "table":
             print_table(frame.columns, ([_text(value) for value in row.values()] for row in _rows(frame)))
         elif form == "csv":
-            sys.stdout.write(_flat(frame).write_csv(include_header=first))
+            text = _flat(frame).write_csv(include_header=first)
+            # A pipe gets the values as they are.
+            sys.stdout.write(printable_text(text) if sys.stdout.isatty() else text)
         else:
             for row in _rows(frame):
-                print(json_text.dumps(row, ensure_ascii=False))
+                print_json(row)
         first = False
 
     return show

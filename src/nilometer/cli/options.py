@@ -92,23 +92,24 @@ def database_of(
     """Connect to the database that the options name; `tell` its notes."""
     from nilometer.cli.console import message
     from nilometer.engine import connect
+    from nilometer.engine.opening import named_after_files
 
     given = [data] if isinstance(data, str) else list(data or ())
     if not given and os.environ.get("NILOMETER_DATA"):
         given = [os.environ["NILOMETER_DATA"]]
     plain, named = _separated(given)
-    database = connect(plain, catalog=catalog, on=on, log_order=log_order)
+    if len(plain) > 1:
+        plain, named = named_after_files(plain, named)
+    database = connect(plain[0] if plain else None, catalog=catalog, on=on, log_order=log_order)
     for stream, path in named.items():
-        database.open(stream, path)
+        database.attach(stream, path)
     for note in database.notes if tell else ():
         message(note)
     return database
 
 
-def _separated(given: Sequence[str]) -> tuple[str | None, dict[str, str]]:
+def _separated(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """The data without a name, and the others by the names of their streams."""
-    from nilometer.errors import ConfigurationError
-
     plain: list[str] = []
     named: dict[str, str] = {}
     for each in given:
@@ -118,10 +119,4 @@ def _separated(given: Sequence[str]) -> tuple[str | None, dict[str, str]]:
             plain.append(each)
         else:
             named[found[1]] = found[2]
-    if len(plain) > 1:
-        raise ConfigurationError(
-            f"--data is given {len(plain)} times without the name of a stream",
-            detail=f"'{plain[0]}' and '{plain[1]}'",
-            hint=f"name the streams: --data air={plain[0]} --data wind={plain[1]}",
-        )
-    return (plain[0] if plain else None), named
+    return plain, named

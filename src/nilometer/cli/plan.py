@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from nilometer.cli.console import check_output, message, parameters_of, read_sql
+from nilometer.cli.console import check_output, message, parameters_of, print_json, read_sql
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -63,7 +63,6 @@ def plan(
 
     Example: nilometer plan --data field/ --network brook.toml --delivery-time '24 HOURS' "SELECT AVG(depth) FROM river [NOW]"
     """
-    from json import dumps
 
     from nilometer.engine.expectations import expectations
     from nilometer.engine.placing import PLACEMENT_STAGES, stage_text
@@ -97,7 +96,7 @@ def plan(
         for path in paths:
             message(f"drawn: {path}")
     if json:
-        print(dumps(placement_json(placement), ensure_ascii=False))
+        print_json(placement_json(placement))
         return
     for stage in PLACEMENT_STAGES:
         print(stage_text(placement, stage), end="\n\n")

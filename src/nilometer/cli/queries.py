@@ -11,6 +11,7 @@ import typer
 
 from nilometer.cli.console import message, print_records
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.types import format_bytes
 
 if TYPE_CHECKING:
     from nilometer.live.query_list import QueryState
@@ -123,9 +124,9 @@ def drop_command(
 
     database = database_of(*_given(context, data, catalog))
     found = remains(database, name)
-    parts = [f"{found.rows} row{'' if found.rows == 1 else 's'} of answers ({_bytes(found.answers)})"]
-    parts += [f"{_bytes(found.state)} of state"] if found.state else []
-    parts += [f"{_bytes(found.replaced)} of replaced answers"] if found.replaced else []
+    parts = [f"{found.rows} row{'' if found.rows == 1 else 's'} of answers ({format_bytes(found.answers)})"]
+    parts += [f"{format_bytes(found.state)} of state"] if found.state else []
+    parts += [f"{format_bytes(found.replaced)} of replaced answers"] if found.replaced else []
     message(f"{found.name}: {', '.join(parts)}")
     if found.held:
         message(
@@ -297,7 +298,7 @@ def _text(state: QueryState) -> dict[str, Any]:
         "watermark": None if state.watermark is None else format_time(state.watermark),
         "lag": None if state.lag is None else _duration(state.lag),
         "batch": None if state.batch_milliseconds is None else f"{state.batch_milliseconds} ms",
-        "held": None if state.state_bytes is None else _bytes(state.state_bytes),
+        "held": None if state.state_bytes is None else format_bytes(state.state_bytes),
         "complete": None if completeness is None else f"{completeness:.1%}",
     }
 
@@ -312,14 +313,3 @@ def _duration(microseconds: int) -> str:
         if abs(seconds) >= least:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.1f} s"
-
-
-def _bytes(count: int) -> str:
-    """
-    >>> _bytes(0), _bytes(2_048), _bytes(3_500_000)
-    ('0 B', '2.0 kB', '3.5 MB')
-    """
-    for unit, size in (("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} B"

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nilometer.cli.account import refuse_losses, tell_account
-from nilometer.cli.console import message, parameters_of, print_records, print_table, quietly, read_sql
+from nilometer.cli.console import (
+    message,
+    parameters_of,
+    print_json,
+    print_records,
+    print_table,
+    quietly,
+    read_sql,
+)
 from nilometer.cli.live import SecondsOption, WhenFullOption, is_live, open_station, stopped_by_signal
 from nilometer.cli.live import follow as follow_rows
 from nilometer.cli.options import (
@@ -87,7 +95,7 @@ def query(
         shown = answer if limit is None else answer.head(limit)
         if json:
             for line in shown.json_rows():
-                print(line)
+                print_json(line)
         else:
             print_table(shown.columns, shown.text_rows())
         tell_account(answer, len(shown), asked, json)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from nilometer.catalog import functions
 from nilometer.catalog.near_misses import near_misses
 from nilometer.cli.account import limit_notes, summary
-from nilometer.cli.console import message, print_records, print_table, tell_of_data
+from nilometer.cli.console import message, print_json, print_records, print_table, tell_of_data
 from nilometer.engine.hosts import HOSTS, LIVE_HOSTS, host_name
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, NilometerError
@@ -140,7 +140,7 @@ class Shell:
         shown = answer.head(self._limit) if self._limit else answer
         if self._as_json:
             for line in shown.json_rows():
-                print(line)
+                print_json(line)
         else:
             print_table(shown.columns, shown.text_rows())
         for line in (summary(answer, len(shown)), *limit_notes(answer, query)):

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from nilometer.cli.console import RowPrinter, check_output, message, parameters_of, read_sql, tell_of_data
+from nilometer.cli.console import (
+    RowPrinter,
+    check_output,
+    message,
+    parameters_of,
+    print_json,
+    read_sql,
+    tell_of_data,
+)
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -108,7 +116,6 @@ def simulate(
 
     Example: nilometer simulate --data field/ --network brook.toml --for '180 DAYS' --kill 3@40d "SELECT AVG(depth) FROM river [NOW]"
     """
-    from json import dumps
 
     from nilometer.engine.expectations import expectations
     from nilometer.engine.simulating import SimulationOptions, prepare
@@ -156,7 +163,7 @@ def simulate(
     printer = RowPrinter(query.columns, json, limit)
     result = simulation.run(printer.print, _progress())
     if json:
-        print(dumps({"simulation": report_json(result)}, ensure_ascii=False))
+        print_json({"simulation": report_json(result)})
     else:
         message(report_text(result))
     if plot is not None:

@@ -25,6 +25,10 @@ def streams(
     ledger: Annotated[
         bool, typer.Option("--ledger", help="Show the books: counters that account for every reading.")
     ] = False,
+    statistics: Annotated[
+        bool,
+        typer.Option("--statistics", help="Measure rates, gaps and values, and keep them for the optimizer."),
+    ] = False,
 ) -> None:
     """List the streams and tables: kind, columns, interval, delay, sensors; or the streams' books.
 
@@ -34,6 +38,9 @@ def streams(
     if ledger:
         print_books(database, json)
         return
+    if statistics:
+        print_statistics(database, json)
+        return
     records = database.show("STREAMS")
     print_records(records, json)
     tables = database.show("TABLES")
@@ -42,6 +49,19 @@ def streams(
         print_records(tables, json)
     if not records:
         message("no streams are declared; give --data or --catalog")
+
+
+def print_statistics(database: Database, json: bool) -> None:
+    """Measure the newest readings of every stream, and print what was found."""
+    from nilometer.engine.measuring import column_record, measure_streams, stream_record
+
+    found = measure_streams(database)
+    print_records([stream_record(measured) for measured in found], json)
+    if found and not json:
+        print()
+    print_records([column_record(one.stream, column) for one in found for column in one.columns], json)
+    if not found:
+        message("no stream has readings yet")
 
 
 def print_books(database: Database, json: bool) -> None:

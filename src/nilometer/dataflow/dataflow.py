@@ -32,6 +32,9 @@ class Dataflow:
     def __init__(self, plan: physical.Node | None, sources: Extents) -> None:
         self.sources = sources
         self.stages: dict[int, Stage] = {}
+        self.origins: dict[physical.Node, tuple[int, int]] = {}
+        """The stage that gives a node's rows, and how many of its transforms make them."""
+        self._made: dict[int, list[physical.Node]] = {}
         self._places: dict[physical.Node, int] = {}
         self._nodes: dict[int, list[physical.Node]] = {}
         self._readers: Counter[int] = Counter()
@@ -49,6 +52,8 @@ class Dataflow:
         if place is None:
             place = self.build(node)
             self._places[node] = place
+            self.origins[node] = place, len(self.stages[place].transforms)
+            self._made.setdefault(place, []).append(node)
             self._nodes.setdefault(place, []).append(node)
         self._readers[place] += 1
         return place
@@ -109,6 +114,8 @@ class Dataflow:
             self._forget_nodes(place)
             del self.stages[place]
             del self._readers[place]
+            for node in self._made.pop(place, ()):
+                del self.origins[node]
 
     def _forget_nodes(self, place: int) -> None:
         """Nobody who comes later may read this stage as the rows of a plan node."""

@@ -71,7 +71,7 @@ class Run:
         if batch_rows is not None and batch_rows < 1:
             raise InternalError("batches of no rows")
         self.schema = answer_schema(plan)
-        self._dataflow = Dataflow(plan, sources)
+        self.flow = Dataflow(plan, sources)
         streams = physical.streams_of(plan)
         self._inlets = {name: PulledInlet(stream, sources) for name, stream in streams.items()}
         self._pace = Pace(leaves(plan), self._inlets, ends=finished)
@@ -80,11 +80,11 @@ class Run:
         self._batch_rows = batch_rows
         self._most = physical.most_rows(plan)
         self._rows_out = 0
-        self._over = False
+        self.over = False
 
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """Yield the answer's frames with rows, round by round."""
-        while not self._over:
+        while not self.over:
             rows = self.step()
             if rows.height:
                 yield rows
@@ -107,11 +107,11 @@ class Run:
         }
         rows = self._turn(self._pace.round(admitted))
         ended = all(inlet.ended for inlet in self._inlets.values())
-        self._over = ended or (self._most is not None and self._rows_out >= self._most)
+        self.over = ended or (self._most is not None and self._rows_out >= self._most)
         return rows
 
     def _turn(self, now: Round) -> pl.DataFrame:
-        rows = self._dataflow.step(now).rows
+        rows = self.flow.step(now).rows
         self._rows_out += rows.height
         return rows
 
@@ -125,28 +125,28 @@ class Run:
         """The outcome of the run so far."""
         ledgers = {name: inlet.door.ledger for name, inlet in self._inlets.items()}
         watermark = self.watermark if self._pace.leaves else None
-        return Summary(self._rows_out, self._pace.rounds, watermark, ledgers, self._dataflow.shed)
+        return Summary(self._rows_out, self._pace.rounds, watermark, ledgers, self.flow.shed)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, dict[str, bytes]]:
         """The whole state between two rounds: the panes of every stage and of every stream's inlet."""
         inlets = {f"inlet {name}": inlet.snapshot() for name, inlet in self._inlets.items()}
-        numbers = {"rows_out": str(self._rows_out), "over": str(int(self._over))}
+        numbers = {"rows_out": str(self._rows_out), "over": str(int(self.over))}
         run = {
             "run": {name: text.encode() for name, text in numbers.items()},
             "rounds": self._pace.snapshot(),
         }
-        return run | inlets | self._dataflow.snapshot()
+        return run | inlets | self.flow.snapshot()
 
     def restore(self, panes: dict[str, dict[str, bytes]]) -> None:
         """Go on from a snapshot of the same plan over the same sources."""
         self._pace.restore(panes["rounds"])
         self._rows_out = int(panes["run"]["rows_out"])
-        self._over = bool(int(panes["run"]["over"]))
+        self.over = bool(int(panes["run"]["over"]))
         for name, inlet in self._inlets.items():
             inlet.restore(panes[f"inlet {name}"])
-        self._dataflow.restore(panes)
+        self.flow.restore(panes)
 
 
 def answer_schema(plan: physical.Node) -> Schema:

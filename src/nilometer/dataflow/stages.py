@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter_ns
 from typing import Protocol, runtime_checkable
 
 import polars as pl
 
+from nilometer.dataflow.meter import Meter
 from nilometer.operators.logic import Logic, Output, Progress, no_evaluations
 from nilometer.types import INT_MINIMUM
 
@@ -59,24 +61,42 @@ class Worker(Protocol):
 
 @dataclass
 class Stage:
-    """A worker, the places of its inputs, the streams below it, and the transforms fused behind it."""
+    """A worker, the places of its inputs, the streams below it, and the transforms fused behind it. `meters` count
+    the work of the worker (0) and of each transform (1, 2, ...), for EXPLAIN ANALYZE."""
 
     name: str
     worker: Worker
     inputs: tuple[int, ...]
     streams: frozenset[str]
     transforms: list[Transform] = field(default_factory=list)
+    meters: list[Meter] = field(default_factory=lambda: [Meter()])
 
     def step(self, outputs: Mapping[int, Output], now: Round) -> Output:
         """Compute the stage's output from the outputs of the stages below. It never waits."""
         first_tick = min(
             (now.first_ticks[name] for name in self.streams if name in now.first_ticks), default=None
         )
-        output = self.worker.step([outputs[place] for place in self.inputs], now, first_tick)
+        inputs = [outputs[place] for place in self.inputs]
+        began = perf_counter_ns()
+        output = self.worker.step(inputs, now, first_tick)
         rows = output.rows
-        for transform in self.transforms:
+        given = sum(one.rows.height for one in inputs) if inputs else _read(self.streams, now)
+        began = self.meters[0].note(given, rows.height, began)
+        for transform, meter in zip(self.transforms, self._meters_of_transforms(), strict=True):
+            given = rows.height
             rows = transform(rows)
+            began = meter.note(given, rows.height, began)
         return output if rows is output.rows else Output(rows, output.evaluations)
+
+    def _meters_of_transforms(self) -> list[Meter]:
+        while len(self.meters) <= len(self.transforms):
+            self.meters.append(Meter())
+        return self.meters[1:]
+
+
+def _read(streams: frozenset[str], now: Round) -> int:
+    """The number of tuples that a leaf is given in a round."""
+    return sum(now.admitted[stream].height for stream in streams if stream in now.admitted)
 
 
 class StreamReader:

@@ -18,6 +18,7 @@ from nilometer.engine.opening import open_data, open_stream
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.language import ast, parse, parse_script, print_statement
+from nilometer.redaction import redacted
 from nilometer.types import format_duration, format_time, parse_time
 
 if TYPE_CHECKING:
@@ -125,15 +126,11 @@ class Database:
 
     # ---- data --------------------------------------------------------------------------------------------------------
 
-    def attach(self, stream: str, path: str | Path) -> None:
+    def attach(self, name: str, path: str | Path) -> None:
         """Make a CSV, JSON-lines or Parquet file the log of a stream; or all files of a directory, or those that
-        match a pattern."""
-        self.data.attach_file(stream, path, self.catalog)
-
-    def open(self, stream: str, path: str | Path) -> None:
-        """Make files the log of a stream, as `attach` does. A stream that is not declared gets the columns of its
-        files."""
-        open_stream(self, stream, path)
+        match a pattern. A stream that is not declared gets the columns of its files; without a time in them it is
+        a table. A declared table is read from them."""
+        open_stream(self, name, path)
 
     def append(self, stream: str, rows: pl.DataFrame | Iterable[Mapping[str, Any]]) -> int:
         """Append readings to a stream, in log order, and return how many could be read."""
@@ -238,7 +235,7 @@ class Database:
                     {
                         "name": table.name,
                         "columns": columns_text(table),
-                        "url": _without_password(table.url),
+                        "url": redacted(table.url),
                     }
                     | ({"form": form} if (form := form_text(table)) else {})
                     for table in self.catalog.tables()
@@ -267,13 +264,6 @@ class Database:
                 ]
             case _:
                 raise ConfigurationError(f"cannot show '{kind}'")
-
-
-def _without_password(url: str) -> str:
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(url)
-    return url.replace(f":{parts.password}@", ":***@") if parts.password else url
 
 
 def connect(

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from nilometer.catalog import Extent, Stream, Table
+from nilometer.catalog.extents import future_for
 from nilometer.catalog.form import Form, Format
 from nilometer.engine.declare import TIME_UNITS
 from nilometer.language import ast
@@ -58,7 +59,7 @@ def statement_of(stream: Stream) -> ast.CreateStream:
         _amount(stream.delay) if stream.delay else None,
         stream.key,
         None if stream.expect is None else _amount(stream.expect),
-        None if stream.future == MINUTE else _amount(stream.future),
+        None if stream.future == future_for(stream.delay) else _amount(stream.future),
         None if stream.form.each is None else ast.Origin(stream.form.each),
         None if stream.form.format is None else format_of(stream.form.format),
     )

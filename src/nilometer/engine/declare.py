@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from nilometer.catalog import Sensor, Stream, Table, stream_columns
+from nilometer.catalog.extents import future_for
 from nilometer.engine.declare_forms import form_of
 from nilometer.errors import CatalogError, NilometerError
 from nilometer.language import ast
@@ -162,15 +163,16 @@ def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
     times = [column.name for column in declared if column.type.kind is Kind.TIME]
     if len(times) == 1 and times[0].lower() != "time":
         form = replace(form, sole_time=times[0])
+    delay = 0 if statement.delay is None else duration_of(statement.delay, text, "DELAY", positive=False)
     return Stream(
         statement.name,
         columns,
         every=None if statement.every is None else duration_of(statement.every, text, "SENSED EVERY"),
         url=statement.url,
-        delay=0 if statement.delay is None else duration_of(statement.delay, text, "DELAY", positive=False),
+        delay=delay,
         key=statement.key,
         expect=None if statement.expect is None else duration_of(statement.expect, text, "EXPECT EVERY"),
-        future=MINUTE
+        future=future_for(delay)
         if statement.future is None
         else duration_of(statement.future, text, "FUTURE", positive=False),
         time_unit=time_unit,

@@ -1,4 +1,6 @@
-"""Data files without declarations -> a pushed stream named after them, with the files' columns."""
+"""Data files without declarations -> a pushed stream named after them, with the files' columns.
+
+Files in which nothing looks like a time are a table."""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from nilometer.catalog import Stream, stream_columns
+from nilometer.catalog import Stream, Table, stream_columns
+from nilometer.catalog.form import Form
 from nilometer.errors import DataError, NilometerError
 from nilometer.types import MICROSECOND, SECOND, TIME, Column, Kind
 
@@ -45,9 +48,9 @@ divided)."""
 
 
 def open_files(database: Database, files: FileSet, name: str | None = None, *, alike: bool = False) -> None:
-    """Declare a stream for the files and make them its log; notes which columns it uses as time and id. The
-    stream is named after the files unless it is given a name. If the files must be `alike`, different columns
-    are refused, otherwise noted."""
+    """Declare a stream for the files and make them its log; notes which columns it uses as time and id. Files
+    without a time are a table. Both are named after the files unless a name is given. If the files must be
+    `alike`, different columns are refused, otherwise noted."""
     from nilometer.ingest.readers import FileForm, unified_columns
 
     survey = _Survey(files, alike)
@@ -55,14 +58,12 @@ def open_files(database: Database, files: FileSet, name: str | None = None, *, a
     database.notes += survey.differences
     bare = survey.sample is None
     time, source = time_column(columns, survey.sample), id_column(columns)
-    if (time is None and (columns or not bare)) or (
-        time is not None and not bare and time.type.kind not in (Kind.TIME, Kind.INT, Kind.FLOAT)
-    ):
-        raise DataError(
-            f"no column of '{files.name}' looks like the time of a reading",
-            detail=f"its columns are {', '.join(map(str, columns))}",
-            hint="name one 'time' (ISO-8601, or a number since 1970), or declare the stream in a schema.sql beside it",
-        )
+    if time is None and columns:
+        _check_no_times(files, survey.sample)
+        _open_table(database, files, columns, name)
+        return
+    if not bare and (time is None or time.type.kind not in (Kind.TIME, Kind.INT, Kind.FLOAT)):
+        raise _no_time(files, columns)
     renamed = {} if time is None else {time.name: "time"}
     if source is not None and (bare or source.type.kind in (Kind.INT, Kind.STRING)):
         renamed[source.name] = "id"
@@ -79,7 +80,9 @@ def open_files(database: Database, files: FileSet, name: str | None = None, *, a
         sample = survey.sample
         unit, spelt = unit_of(sample.columns[time.name]) if sample is not None else (None, "microseconds")
     with_id = "id" in renamed.values()
-    stream = Stream(name, stream_columns(declared), time_unit=unit, id_declared=with_id)
+    # A query may use the names of the file, too.
+    form = Form(origins=tuple((role, column) for column, role in renamed.items() if column != role))
+    stream = Stream(name, stream_columns(declared), time_unit=unit, id_declared=with_id, form=form)
     database.catalog.add_stream(stream)
     database.data.attach_described(stream, files, FileForm(renamed, nanoseconds=spelt == "nanoseconds"))
     if given is None and name != files.name.split(".")[0]:
@@ -89,6 +92,36 @@ def open_files(database: Database, files: FileSet, name: str | None = None, *, a
         database.notes.append(f"{files.name} has no schema: taking {taken}")
     if time is not None and spelt is not None:
         database.notes.append(f"taking '{time.name}' as {spelt} since 1970")
+
+
+def _no_time(files: FileSet, columns: tuple[Column, ...]) -> DataError:
+    return DataError(
+        f"no column of '{files.name}' looks like the time of a reading",
+        detail=f"its columns are {', '.join(map(str, columns))}",
+        hint=f"'nilometer inspect {files.source}' proposes a declaration; or name a column 'time' (ISO-8601, or a"
+        " number since 1970)",
+    )
+
+
+def _check_no_times(files: FileSet, sample: RawFile | None) -> None:
+    """Refuse files whose times only a declaration can read: they are readings, and no table."""
+    from nilometer.engine.inspecting.times import find_times
+
+    times = None if sample is None else find_times(sample.columns)
+    if times is not None and times.format is not None:
+        raise DataError(
+            f"the times of '{files.name}' need a declaration",
+            detail=f"'{times.column}' is written as {times.format}",
+            hint=f"'nilometer inspect {files.source} --write' declares the stream in a schema.sql beside it",
+        )
+
+
+def _open_table(database: Database, files: FileSet, columns: tuple[Column, ...], name: str | None) -> None:
+    """Declare a table that is stored in the files."""
+    given, name = name, name or stream_name(files.stem)
+    database.catalog.add_table(Table(name, columns, str(files.source.absolute())))
+    called = "" if given is not None and given.lower() == files.stem.lower() else f" {name}"
+    database.notes.append(f"no column of {files.name} looks like a time: it is the table{called}")
 
 
 @dataclass

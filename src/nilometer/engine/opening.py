@@ -8,13 +8,14 @@ readings.csv, *.csv     one stream, named after the file, or after the directory
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nilometer.engine.data import ENDINGS, SCHEMA_FILE
 from nilometer.engine.inferred import open_files
-from nilometer.errors import DataError
+from nilometer.errors import ConfigurationError, DataError
 
 if TYPE_CHECKING:
     from nilometer.engine.database import Database
@@ -27,7 +28,7 @@ def open_data(database: Database, data: str | Path | Mapping[str, str | Path]) -
             open_stream(database, name, source)
         return
     path = Path(data)
-    if path.suffix == ".sql" or (path / SCHEMA_FILE).is_file():
+    if _declares(path):
         _open_directory(database, path)
     elif path.is_file() or path.name.lower().endswith(ENDINGS) or _is_pattern(path):
         _open_files(database, path)
@@ -38,16 +39,45 @@ def open_data(database: Database, data: str | Path | Mapping[str, str | Path]) -
 
 
 def open_stream(database: Database, name: str, source: str | Path) -> None:
-    """Make files the log of a stream. A stream that is not declared gets the columns of its files."""
+    """Make files the log of a stream. A stream that is not declared gets the columns of its files, or is a table
+    if they have no time. A declared table is read from the files instead."""
     from nilometer.catalog import Stream
     from nilometer.ingest.readers import find_files
 
     if isinstance(database.catalog.extent(name), Stream):
         database.data.attach_file(name, source, database.catalog)
         return
-    open_files(database, find_files(source), name)
+    files = find_files(source)
+    tables = {table.name.lower(): table for table in database.catalog.tables()}
+    if (declared := tables.get(name.lower())) is not None:
+        database.catalog.drop("TABLE", name)
+        database.catalog.add_table(replace(declared, url=str(files.source.absolute()), table=None))
+        return
+    open_files(database, files, name)
     if database.data.base is None:
         database.data.base = _folder(Path(source))
+
+
+def named_after_files(given: Sequence[str], named: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Several data without a name -> what has declarations, at most one, and the others by the names of their
+    files. Refuses two of one name."""
+    from nilometer.engine.inferred import stream_name
+    from nilometer.ingest.readers import find_files
+
+    schemas = [each for each in given if _declares(Path(each))]
+    others = [each for each in given if each not in schemas]
+    by_name = {stream_name(find_files(each).stem): each for each in others}
+    if len(schemas) > 1 or len(by_name) < len(others) or by_name.keys() & named.keys():
+        raise ConfigurationError(
+            f"--data is given {len(given)} times without the name of a stream",
+            detail=f"'{given[0]}' and '{given[1]}'",
+            hint=f"name the streams: --data air={given[0]} --data wind={given[1]}",
+        )
+    return schemas, by_name | dict(named)
+
+
+def _declares(path: Path) -> bool:
+    return path.suffix == ".sql" or (path / SCHEMA_FILE).is_file()
 
 
 def _is_pattern(path: Path) -> bool:

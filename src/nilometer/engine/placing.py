@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from nilometer.catalog.measured import kept
 from nilometer.catalog.near_misses import join_names, near_misses
 from nilometer.catalog.network import Network
 from nilometer.catalog.statistics import stream_statistics
@@ -40,13 +41,16 @@ def placement_of(
 
 
 def _rates(query: Query) -> dict[str, float]:
-    """The readings per second of each stream that the query reads, by alias, as far as the catalog knows."""
-    catalog = query.database.catalog
-    return {
-        node.alias: stream_statistics(catalog, node.stream.name).rate
-        for node in physical.walk_plan(query.physical)
-        if isinstance(node, physical.SpAcquire)
-    }
+    """The readings per second of each stream that the query reads, by alias: as measured, else as
+    far as the catalog knows."""
+    catalog, base = query.database.catalog, query.database.data.base
+    found = {}
+    for node in physical.walk_plan(query.physical):
+        if isinstance(node, physical.SpAcquire):
+            measured = kept(base, node.stream.name)
+            rate = None if measured is None else measured.rate
+            found[node.alias] = stream_statistics(catalog, node.stream.name).rate if rate is None else rate
+    return found
 
 
 def network_for(query: Query, name: str | None) -> Network:

@@ -27,26 +27,28 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from nilometer.catalog.network import Network
+    from nilometer.engine.analyzing import Analysis
     from nilometer.engine.database import Database
     from nilometer.engine.gateway import DatabaseSources
     from nilometer.engine.motes import CompileOptions, Emulation, EmulationOptions
     from nilometer.engine.simulating import SimulationOptions
     from nilometer.ingest.adapters.generate import Generators
-    from nilometer.optimizer import Optimized
+    from nilometer.optimizer import Optimized, OptimizerContext
     from nilometer.pictures.answer_chart import Chart
     from nilometer.placement import Placement, QualityOfService
     from nilometer.sensornet.motes.compilation import Compilation
     from nilometer.sensornet.simulation import SimulationResult
     from nilometer.spark.typed import DataFrame
 
-STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark")
+STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark", "analyze")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Query:
     """One continuous query, a value: its plans are computed once, when first needed, and never change.
-    `parameters` are the values of its `:name`s, and `profile` names the optimizer's rules. Iterating runs it
-    over the available data and gives rows as dictionaries.
+    `parameters` are the values of its `:name`s, and `profile` names the optimizer's rules. `measured`: the
+    optimizer may use the statistics that were measured of its streams. Iterating runs it over the available data
+    and gives rows as dictionaries.
 
     Example: `database.sql("SELECT AVG(depth) FROM river
     [NOW]").with_profile("snee-2010").explain("physical")`
@@ -57,6 +59,7 @@ class Query:
     tree: ast.QueryNode
     parameters: Mapping[str, Any]
     profile: str = "default"
+    measured: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
@@ -75,17 +78,32 @@ class Query:
         return bind(self.tree, self.database.catalog, self.parameters, self.text, at_hand)
 
     def standing(self) -> Query:
-        """The query over streams that go on; refuses one that is only answered at their end."""
+        """The query over streams that go on; refuses one that is only answered at their end. Its plan depends on
+        declarations alone: it must be the same after every restart, because state is kept for it."""
         if is_whole(self.logical):
             bind(self.tree, self.database.catalog, self.parameters, self.text)
-        return self
+        return replace(self, measured=False) if self.measured else self
 
     @cached_property
     def optimized(self) -> Optimized:
         """The optimized plan and the trace of the rules."""
-        from nilometer.optimizer import OptimizerContext, optimize
+        from nilometer.optimizer import optimize
 
-        return optimize(self.logical, OptimizerContext(self.database.catalog), self.profile)
+        return optimize(self.logical, self._context(), self.profile)
+
+    def _context(self) -> OptimizerContext:
+        """The catalog, and the kept statistics of the query's streams. SNEE's profile plans as SNEE did."""
+        from nilometer.catalog.measured import kept
+        from nilometer.optimizer import OptimizerContext
+
+        statistics = {}
+        if self.measured and self.profile == "default":
+            leaves = (n for n in logical.walk_plan(self.logical) if isinstance(n, logical.Acquire))
+            for name in {leaf.stream.name.lower() for leaf in leaves}:
+                found = kept(self.database.data.base, name)
+                if found is not None:
+                    statistics[name] = found
+        return OptimizerContext(self.database.catalog, statistics=statistics)
 
     @property
     def physical(self) -> physical.Node:
@@ -117,8 +135,9 @@ class Query:
         network: str | Network | None = None,
         quality: QualityOfService | None = None,
     ) -> str:
-        """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda or
-        spark. `verbose` shows the plan after each rule. `network` and `quality` apply to the stages in a
+        """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda,
+        spark or analyze. `analyze` runs the query on the gateway over the available data and says what each operator
+        did. `verbose` shows the plan after each rule. `network` and `quality` apply to the stages in a
         network: routing, fragments, placed and agenda."""
         match stage:
             case "ast":
@@ -139,6 +158,8 @@ class Query:
                 return stage_text(self.placement(network, quality), stage)
             case "spark":
                 return "\n".join(self._layout_text())
+            case "analyze":
+                return self.analyze().text()
             case _:
                 raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
 
@@ -171,6 +192,8 @@ class Query:
                     "plan": to_json(self.physical),
                     "text": "\n".join(self._layout_text()),
                 }
+            case "analyze":
+                return self.analyze().as_dict()
             case _:
                 raise ConfigurationError(f"no stage '{stage}'", hint=f"the stages are {', '.join(STAGES)}")
         result: dict[str, Any] = {"stage": stage, "plan": to_json(plan), "text": explain_text(plan)}
@@ -188,17 +211,22 @@ class Query:
             ]
         return result
 
+    def analyze(self) -> Analysis:
+        """Run the query on the gateway over the available data: its plan, with what each operator did."""
+        from nilometer.engine.analyzing import analyze
+
+        try:
+            return analyze(self)
+        except NilometerError as error:
+            raise error.at(self.text, None) from None
+
     def _notes(self) -> list[str]:
         """The expected behaviour of joins with bounded memory, as comment lines."""
         if not any(isinstance(n, logical.WindowJoin) and n.memory for n in logical.walk_plan(self.logical)):
             return []
-        from nilometer.optimizer import OptimizerContext
         from nilometer.optimizer.join_memory import memory_notes
 
-        return [
-            f"-- {line}"
-            for line in memory_notes(self.optimized.plan, OptimizerContext(self.database.catalog))
-        ]
+        return [f"-- {line}" for line in memory_notes(self.optimized.plan, self._context())]
 
     def _layout_text(self) -> list[str]:
         """How Spark would run the query: fragments, buckets and their keys."""

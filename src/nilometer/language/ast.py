@@ -256,6 +256,7 @@ class Over(Expression):
     partition: tuple[Expression, ...] = ()
     order: tuple[SortKey, ...] = ()
     frame: Frame | None = None
+    ignore_nulls: bool = False
 
 
 # ---- windows ---------------------------------------------------------------------------------------------------------
@@ -364,6 +365,15 @@ class QuerySource(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class UnnestSource(Source):
+    """`UNNEST(list) [alias [(column)]]`: a row for each element of a list of the relations before it."""
+
+    expression: Expression
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AsofSource(Source):
     """`a ASOF JOIN b ON a.id = b.id [WITHIN d]`; `inner` is ASOF INNER JOIN, which drops what has no match."""
 
@@ -463,8 +473,8 @@ class QueryNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class Select(QueryNode):
-    """One SELECT; without FROM it has no sources. `fill` is NULL or PREVIOUS. `stream` is None, 'RSTREAM', 'ISTREAM' or 'DSTREAM'; `shed` says which tuples to drop if
-    memory is short."""
+    """One SELECT; without FROM it has no sources. `stream` is None, 'RSTREAM', 'ISTREAM' or 'DSTREAM'; `shed` says
+    which tuples to drop if memory is short. `fill` is NULL or PREVIOUS. `qualify` is the condition on OVER."""
 
     items: tuple[SelectItem, ...]
     sources: tuple[Source, ...]
@@ -479,6 +489,7 @@ class Select(QueryNode):
     shed: str | None = None
     distinct: bool = False
     fill: str | None = None
+    qualify: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

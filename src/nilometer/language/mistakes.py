@@ -77,6 +77,7 @@ _CLAUSES = (
     "WHERE",
     "GROUP BY",
     "HAVING",
+    "QUALIFY",
     "SAMPLE EVERY",
     "DELIVER WITHIN",
     "UNION",
@@ -279,7 +280,7 @@ def _order_of_clauses(place: Place) -> str | None:
             if place.found.key == "WHERE"
             else None
         )
-    return "the order is FROM, WINDOW, WHERE, GROUP BY, HAVING, SAMPLE EVERY, DELIVER WITHIN, ORDER BY, LIMIT"
+    return "the order is FROM, WINDOW, WHERE, GROUP BY, HAVING, QUALIFY, SAMPLE EVERY, DELIVER WITHIN, ORDER BY, LIMIT"
 
 
 def _missing_from(place: Place) -> str | None:

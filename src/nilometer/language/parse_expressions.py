@@ -334,6 +334,7 @@ def _call(cursor: Cursor) -> ast.Expression:
         if not cursor.at("ORDER") or cursor.peek().key != "BY":
             arguments = parse_expressions(cursor)
     order = _argument_order(cursor)
+    ignore = _nulls(cursor, ")")
     cursor.expect(")")
     within, condition = False, None
     if cursor.at("WITHIN") and cursor.peek().key == "GROUP":
@@ -341,10 +342,10 @@ def _call(cursor: Cursor) -> ast.Expression:
     if cursor.at("FILTER") and cursor.peek().key == "(":
         condition = _filter(cursor)
     span = cursor.span_from(token.start)
-    if order or condition is not None:
-        return _with_over(
-            cursor, ast.FunctionCall(token.text, arguments, distinct, order, within, condition, span=span)
-        )
+    ignore = _nulls(cursor, "OVER") if ignore is None else ignore
+    if order or condition is not None or ignore is not None:
+        call = ast.FunctionCall(token.text, arguments, distinct, order, within, condition, span=span)
+        return _with_over(cursor, call, ignore)
     if token.key == "POINT" and not distinct:
         match arguments:
             case (ast.Constant(value=int() | float() as x), ast.Constant(value=int() | float() as y)) if not (
@@ -354,14 +355,29 @@ def _call(cursor: Cursor) -> ast.Expression:
     return _with_over(cursor, ast.FunctionCall(token.text, arguments, distinct, span=span))
 
 
-def _with_over(cursor: Cursor, call: ast.FunctionCall) -> ast.Expression:
+def _nulls(cursor: Cursor, behind: str) -> bool | None:
+    """`IGNORE NULLS` or `RESPECT NULLS`, before the closing parenthesis or OVER; None without them."""
+    if not (cursor.at("IGNORE", "RESPECT") and cursor.peek().key == "NULLS" and cursor.peek(2).key == behind):
+        return None
+    ignore = cursor.advance().key == "IGNORE"
+    cursor.advance()
+    return ignore
+
+
+def _with_over(cursor: Cursor, call: ast.FunctionCall, ignore: bool | None = None) -> ast.Expression:
     """The call, or the call with its OVER."""
+    if ignore and not cursor.at("OVER"):
+        cursor.fail(
+            "OVER",
+            hint=f"IGNORE NULLS is for functions with OVER: {call.name}(x IGNORE NULLS) OVER (ORDER BY time);"
+            " aggregates leave NULLs out",
+        )
     if not cursor.at("OVER") or call.order:
         return call
     # The ORDER BY of OVER contains expressions, so one of the two imports must be late.
     from nilometer.language.parse_over import parse_over
 
-    return parse_over(cursor, call)
+    return parse_over(cursor, call, ignore_nulls=bool(ignore))
 
 
 def _argument_order(cursor: Cursor) -> tuple[ast.ArgumentOrder, ...]:

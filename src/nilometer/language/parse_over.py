@@ -17,7 +17,7 @@ from nilometer.language.vocabulary import UNIT_SPELLINGS, must_be_unit
 CURRENT_ROW = "CURRENT ROW"
 
 
-def parse_over(cursor: Cursor, call: ast.FunctionCall) -> ast.Over:
+def parse_over(cursor: Cursor, call: ast.FunctionCall, *, ignore_nulls: bool = False) -> ast.Over:
     """`OVER ( ... )`, whose function call is already read."""
     cursor.expect("OVER")
     if not cursor.at("("):
@@ -37,7 +37,15 @@ def parse_over(cursor: Cursor, call: ast.FunctionCall) -> ast.Over:
     cursor.expect(")")
     span = cursor.span_from(call.span.start)
     return ast.Over(
-        call.name, call.arguments, call.distinct, call.condition, partition, tuple(order), frame, span=span
+        call.name,
+        call.arguments,
+        call.distinct,
+        call.condition,
+        partition,
+        tuple(order),
+        frame,
+        ignore_nulls,
+        span=span,
     )
 
 

@@ -251,6 +251,7 @@ def _select(cursor: Cursor) -> ast.Select:
         group_by = parse_expressions(cursor)
     having = parse_expression(cursor) if cursor.accept("HAVING") else None
     fill = _fill(cursor)
+    qualify = parse_expression(cursor) if cursor.accept("QUALIFY") else None
     sample, deliver = _service(cursor)
     return ast.Select(
         tuple(items),
@@ -266,6 +267,7 @@ def _select(cursor: Cursor) -> ast.Select:
         shed,
         distinct,
         fill,
+        qualify,
         span=cursor.span_from(start),
     )
 

@@ -16,7 +16,7 @@ from nilometer.algebra.table_functions import TABLE_FUNCTIONS
 from nilometer.language import ast
 from nilometer.language.cursor import QUOTED, WORD, Cursor
 from nilometer.language.parse_bare_windows import parse_bare_window
-from nilometer.language.parse_expressions import parse_name, starts_query
+from nilometer.language.parse_expressions import parse_expression, parse_name, starts_query
 from nilometer.language.parse_group_windows import at_group_window, parse_group_window
 from nilometer.language.parse_options import in_declared_order, parse_options
 from nilometer.language.parse_windows import WINDOW_LABEL, parse_window
@@ -50,6 +50,10 @@ def single_source(cursor: Cursor) -> ast.Source:
         return _function(cursor, TABLE_FUNCTIONS[token.key])
     if cursor.at(*STREAM_WORDS) and cursor.peek().key == "(":
         return _streamed(cursor)
+    if (cursor.at("UNNEST") and cursor.peek().key == "(") or (
+        cursor.at("LATERAL") and cursor.peek().key == "UNNEST"
+    ):
+        return _unnest(cursor)
     if not cursor.at_name():
         cursor.fail(*SOURCE_LABELS)
     name = cursor.name()
@@ -87,6 +91,21 @@ def _streamed(cursor: Cursor) -> ast.Source:
     query = parse_streamed(cursor)
     window, alias = _decorations(cursor)
     return ast.QuerySource(query, window, alias, span=cursor.span_from(start))
+
+
+def _unnest(cursor: Cursor) -> ast.Source:
+    """`[LATERAL] UNNEST(list) alias(column)`."""
+    start = cursor.token.start
+    cursor.accept("LATERAL")
+    cursor.expect("UNNEST")
+    cursor.expect("(")
+    expression = parse_expression(cursor)
+    cursor.expect(")")
+    window, alias = _decorations(cursor)
+    if window is not None:
+        cursor.refuse("UNNEST has no window", window.span, "put the window behind the stream of the list")
+    columns = () if alias is None else parse_column_names(cursor)
+    return ast.UnnestSource(expression, alias, columns, span=cursor.span_from(start))
 
 
 def parse_column_names(cursor: Cursor) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def print_expression(node: ast.Expression) -> str:
             return _call(node)
         case ast.Over(name, arguments, distinct, condition):
             call = ast.FunctionCall(name, arguments, distinct, condition=condition)
-            return f"{_call(call)} OVER ({_over(node)})"
+            return f"{_call(call)}{' IGNORE NULLS' if node.ignore_nulls else ''} OVER ({_over(node)})"
     raise TypeError(f"no expression: {node!r}")
 
 

@@ -95,6 +95,8 @@ def _select(query: ast.Select) -> str:
         parts.append(f"HAVING {print_expression(query.having)}")
     if query.fill is not None:
         parts.append(f"FILL({query.fill})")
+    if query.qualify is not None:
+        parts.append(f"QUALIFY {print_expression(query.qualify)}")
     if query.sample is not None:
         parts.append(f"SAMPLE EVERY {amount(query.sample)}")
     if query.deliver is not None:
@@ -114,6 +116,8 @@ def print_source(source: ast.Source) -> str:
             return _decorated(identifier(name), window, alias)
         case ast.QuerySource(query, window, alias, columns):
             return _decorated(f"({print_query(query)})", window, alias) + column_names(columns)
+        case ast.UnnestSource(expression, alias, columns):
+            return _decorated(f"UNNEST({print_expression(expression)})", None, alias) + column_names(columns)
         case ast.AsofSource(left, right, condition, within, inner):
             words = "ASOF INNER JOIN" if inner else "ASOF JOIN"
             text = f"{print_source(left)} {words} {_joined(right)} ON {print_expression(condition)}"

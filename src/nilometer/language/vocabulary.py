@@ -16,7 +16,7 @@ RESERVED = frozenset(
 # a hint.
 NOT_AN_ALIAS = RESERVED | frozenset(
     """WINDOW SAMPLE DELIVER ASOF WITHIN PAIRS FLATTEN COUNTS FOR RANGE AT UNBOUNDED SLIDE ORDER LIMIT OFFSET FETCH LEFT RIGHT
-    INNER OUTER FULL CROSS NATURAL USING EXCEPT INTERSECT OVER EVERY FILL PARTITION""".split()
+    INNER OUTER FULL CROSS NATURAL USING EXCEPT INTERSECT OVER EVERY FILL PARTITION QUALIFY""".split()
 )
 
 SHED_WORDS = ("RANDOM", "SAMPLE", "PROB", "LIFE", "AGE")
@@ -58,7 +58,11 @@ TYPE_SPELLINGS: dict[str, str] = {
     spelling: name for name, others in _TYPE_SPELLINGS.items() for spelling in (name, *others.split())
 }
 
-STAGES = ("ast", "logical", "optimized", "physical", "routing", "fragments", "placed", "agenda", "spark")
+STAGES = (
+    *("ast", "logical", "optimized", "physical"),
+    *("routing", "fragments", "placed", "agenda"),
+    *("spark", "analyze"),
+)
 FORMAT_KINDS = ("CSV", "JSON")
 FORMAT_WORDS = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "NULL", "SKIP", "ENCODING", "TIME", "TIMEZONE")
 SHOW_KINDS = ("QUERIES", "STREAMS", "TABLES", "SENSORS", "NETWORKS", "VIEWS")

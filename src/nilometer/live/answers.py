@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from nilometer.printable import printable, printable_json
 from nilometer.sinks.values import converted, json_lines, rows_of, to_json
 from nilometer.types import TIME, Column, Kind, Schema, Type
 
@@ -133,6 +134,6 @@ def to_text(value: Any, type_: Type) -> str:
         case float():
             return f"{shown:.12g}"
         case list() | dict():
-            return json.dumps(shown, ensure_ascii=False)
+            return printable_json(json.dumps(shown, ensure_ascii=False))
         case _:
-            return str(shown)
+            return printable(str(shown))

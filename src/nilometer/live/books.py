@@ -33,7 +33,10 @@ def stream_books(database: Declarations) -> list[dict[str, Any]]:
             expected = expected_of(stream, log, len(database.catalog.sensors(stream.name)))
             missing = None if expected is None else max(0, expected - ledger.received)
             row: dict[str, Any] = {"stream": stream.name, **ledger.as_dict()}
-            found.append(row | {"expected": expected, "missing": missing, "balanced": ledger.balanced})
+            row |= {"expected": expected, "missing": missing, "balanced": ledger.balanced}
+            if any(sessions := (log.note or {}).get("sessions", {}).values()):
+                row["sessions lost"] = sum(sessions)
+            found.append(row)
     return found
 
 

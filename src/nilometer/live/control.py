@@ -20,6 +20,7 @@ from nilometer.errors import DataError
 from nilometer.live.checkpoint_places import delete_checkpoint
 from nilometer.live.starts import BEGINNING, NOW, Start
 from nilometer.log.local_files import LocalFiles
+from nilometer.log.private import make_directory
 from nilometer.log.writer import resources
 
 FILE = "control.json"
@@ -89,7 +90,7 @@ def settle(directory: Path, name: str) -> None:
     folder = folder_of(directory, name)
     target = folder / REPLACED / str(control.aside)
     with resources(str(folder)):
-        target.mkdir(parents=True, exist_ok=True)
+        make_directory(target)
         for path in sorted(folder.iterdir()):
             if re.fullmatch(r"results(-\d+)?", path.name):
                 path.rename(target / path.name)

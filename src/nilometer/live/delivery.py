@@ -103,6 +103,8 @@ class Deliveries:
         for way in self.routes:
             if way.courier is None or way.courier.join(max(0.0, until - time.monotonic())):
                 way.lock.release()
+            else:
+                way.courier.give_up()
 
 
 def open_routes(database: Declarations, wanted: Sequence[tuple[str, str]]) -> list[Route]:

@@ -16,6 +16,7 @@ from nilometer.errors import ResourceError
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.spark_query import SparkQuery
 from nilometer.live.starts import Start
+from nilometer.log.private import make_directory
 from nilometer.spark.installed import require_spark
 from nilometer.spark.settings import SparkSettings
 
@@ -69,7 +70,7 @@ class OnSpark:
         asked = None
         if not durable:
             place = self._directory / ".nilometer"
-            place.mkdir(parents=True, exist_ok=True)
+            make_directory(place)
             asked = tempfile.TemporaryDirectory(prefix="asked-", dir=place, ignore_cleanup_errors=True)
         spark, attended = None, False
         try:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nilometer.live.control import folder_of
+from nilometer.log.private import make_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +34,8 @@ class QueryMetrics:
     `completeness` is the fraction that arrived of the readings that the sensors of its streams owed since the
     streams were opened; None if no readings are expected. `trouble` is what the query waits for, or, if it
     `failed`, the error that stopped it. `tables_read` counts how often the running process has refreshed the
-    query's tables, `table_failures` how often that failed.
+    query's tables, `table_failures` how often that failed. `sessions_lost` is how often brokers have lost what
+    they kept for its streams.
     """
 
     when: int
@@ -52,6 +54,7 @@ class QueryMetrics:
     trouble: str | None = None
     tables_read: int = 0
     table_failures: int = 0
+    sessions_lost: int = 0
 
 
 def completeness_of(manager: StreamManager, streams: Iterable[str]) -> float | None:
@@ -64,12 +67,18 @@ def completeness_of(manager: StreamManager, streams: Iterable[str]) -> float | N
     return None if not expected else 1.0 - missing / expected
 
 
+def sessions_lost_of(manager: StreamManager, streams: Iterable[str]) -> int:
+    """How often brokers have lost what they kept for these streams."""
+    return sum(manager.status(stream).sessions_lost for stream in streams)
+
+
 def write_metrics(directory: Path, name: str, metrics: QueryMetrics) -> None:
     """Write the metrics for other processes. Without space on the disk, they are not written."""
     path = folder_of(directory, name) / FILE
     aside = path.with_name(f"{FILE}.aside")
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
+        aside.touch(mode=0o600)
         aside.write_text(json.dumps(asdict(metrics)), encoding="utf-8")
         os.replace(aside, path)
 

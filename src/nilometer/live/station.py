@@ -38,13 +38,14 @@ from nilometer.live.live_query import LiveQuery
 from nilometer.live.on_spark import OnSpark
 from nilometer.live.outside import Outside
 from nilometer.live.proxies import Fleet
-from nilometer.live.query_metrics import QueryMetrics, completeness_of
+from nilometer.live.query_metrics import QueryMetrics, completeness_of, sessions_lost_of
 from nilometer.live.shared_queries import SharedQueries
 from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, offset_at
 from nilometer.live.station_settings import StationSettings
 from nilometer.live.stored_tables import Kept, StoredTables
 from nilometer.log import LogDirectory, Offset
+from nilometer.log.private import close_to_others
 from nilometer.plan import physical
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
 
@@ -79,6 +80,9 @@ class Station:
             raise ConfigurationError(
                 f"'{kept}' is no directory", hint="logs and answers are kept there: move the file away"
             )
+        told = close_to_others(self.directory)
+        self.notes = () if told is None else (told,)
+        """What a person should know about the data directory."""
         self.database = database
         self.clock = outside.clock
         self._generators = outside.generators
@@ -371,6 +375,7 @@ class Station:
             (live.trouble or live.stale) if live.failure is None else live.failure.message,
             0 if tables is None else tables.reads,
             0 if tables is None else tables.failures,
+            sessions_lost_of(self.manager, physical.streams_of(live.query.physical)),
         )
 
     def _feed(self, group: Group) -> bool:

@@ -46,6 +46,7 @@ from nilometer.live.standing import (
 from nilometer.live.starts import Start, offset_at
 from nilometer.log import LogDirectory
 from nilometer.log.local_files import LocalFiles
+from nilometer.log.private import make_directory
 from nilometer.log.readers import store_offset
 from nilometer.log.writer import BusyError, resources
 from nilometer.plan import physical
@@ -157,7 +158,7 @@ def drop(database: Declarations, name: str) -> str | None:
         left = None if delete_checkpoint(installation) else checkpoint_elsewhere(installation)
         gone = directory / DROPPED
         with resources(str(folder)):
-            gone.mkdir(parents=True, exist_ok=True)
+            make_directory(gone)
             keep_floor(directory, name, 0)
             # In one step, not file by file: half of the answers would be mistaken for all of them.
             folder.rename(gone / f"{name.lower()}-{secrets.token_hex(4)}")

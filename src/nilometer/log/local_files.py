@@ -2,7 +2,7 @@
 
 The writer's lock is a flock, which the kernel releases when its process dies, however it dies. So a stale
 lock file is taken over without asking. A file that may still be cut is read by copy, since a memory map of it
-could fault.
+could fault. All changes go through the directory's disk (disk.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from nilometer.log.disk import Disk, disk_of
 from nilometer.log.failpoints import Failpoint, nothing
+from nilometer.log.private import file_mode, make_directory
 
 ASIDE = ".aside"
 LOCK = "writer.lock"
@@ -29,6 +31,7 @@ class LocalFiles:
         self.directory = Path(directory)
         self.place = str(directory)
         self._failpoint = failpoint
+        self._disk = disk_of(self.directory)
 
     def names(self, folder: str = "") -> list[str]:
         """The files of a folder, sorted, without files that a crash left written aside."""
@@ -44,12 +47,14 @@ class LocalFiles:
 
     def read(self, name: str, start: int = 0, size: int = -1) -> Any:
         """A copy of the bytes from `start` on."""
+        self._disk.reading(self.directory / name)
         with (self.directory / name).open("rb") as file:
             file.seek(start)
             return pa.py_buffer(file.read(size))
 
     def map(self, name: str) -> Any:
         """A memory map, which stays valid when the file is deleted."""
+        self._disk.reading(self.directory / name)
         with (self.directory / name).open("rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 return pa.py_buffer(b"")
@@ -62,26 +67,29 @@ class LocalFiles:
         self._make(path.parent)
         self._failpoint("before_aside")
         try:
-            with aside.open("wb", buffering=0) as file:
-                written = file.write(data[: len(data) // 2])
+            file = self._disk.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, file_mode(aside))
+            try:
+                written = self._disk.write(file, data[: len(data) // 2], 0)
                 self._failpoint("during_aside")
                 while written < len(data):
-                    written += file.write(data[written:])
-                os.fsync(file.fileno())
+                    written += self._disk.write(file, data[written:], written)
+                self._disk.sync(file)
+            finally:
+                self._disk.close(file)
         except OSError:
             with contextlib.suppress(OSError):
-                aside.unlink()
+                self._disk.unlink(aside)
             raise
         self._failpoint("after_aside")
         self._failpoint("before_rename")
-        aside.replace(path)
+        self._disk.rename(aside, path)
         self._failpoint("after_rename")
-        _sync_directory(path.parent)
+        self._disk.sync_directory(path.parent)
         self._failpoint("after_directory_fsync")
 
     def append_to(self, name: str, keep: int) -> LocalAppender:
         """Append to a file. A longer file is cut first, and the rest is made durable."""
-        appender = LocalAppender(self.directory / name, self._failpoint)
+        appender = LocalAppender(self.directory / name, self._failpoint, self._disk)
         if appender.size != keep:
             appender.cut(keep)
         appender.sync()
@@ -95,14 +103,14 @@ class LocalFiles:
         self._failpoint("before_delete")
         path = self.directory / name
         if path.exists():
-            path.unlink(missing_ok=True)
-            _sync_directory(path.parent)
+            self._disk.unlink(path)
+            self._disk.sync_directory(path.parent)
         self._failpoint("after_delete")
 
     def lock(self) -> FileLock:
         """Become the one writer."""
         self._make(self.directory)
-        return FileLock(self.directory / LOCK)
+        return FileLock(self.directory / LOCK, self._disk)
 
     def holder(self) -> str | None:
         """The process that is the writer now. Asking is harmless, but a process that takes the lock at that
@@ -126,17 +134,18 @@ class LocalFiles:
         if directory.is_dir():
             return
         missing = [directory, *(parent for parent in directory.parents if not parent.is_dir())]
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         for made in missing:
-            _sync_directory(made.parent)
+            self._disk.sync_directory(made.parent)
 
 
 class LocalAppender:
     """Writes at its own offset, never at "the end", so that a torn write is simply overwritten."""
 
-    def __init__(self, path: Path, failpoint: Failpoint) -> None:
+    def __init__(self, path: Path, failpoint: Failpoint, disk: Disk) -> None:
         self._failpoint = failpoint
-        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._disk = disk
+        self._file = disk.open(path, os.O_RDWR)
         self.size = os.fstat(self._file).st_size
         self.synced = 0
         self._suspect = False
@@ -146,16 +155,16 @@ class LocalAppender:
         self._failpoint("before_write")
         try:
             if self._failpoint is nothing:
-                written = os.pwrite(self._file, data, self.size)
+                written = self._disk.write(self._file, data, self.size)
             else:
-                written = os.pwrite(self._file, data[: len(data) // 2], self.size)
+                written = self._disk.write(self._file, data[: len(data) // 2], self.size)
                 self._failpoint("during_write")
             while written < len(data):
-                written += os.pwrite(self._file, data[written:], self.size + written)
+                written += self._disk.write(self._file, data[written:], self.size + written)
         except OSError:
             # If even this fails, part of a record is left, which no reader takes for a record.
             with contextlib.suppress(OSError):
-                os.ftruncate(self._file, self.size)
+                self._disk.truncate(self._file, self.size)
             raise
         self.size += len(data)
         self._failpoint("after_write")
@@ -167,8 +176,10 @@ class LocalAppender:
         self._failpoint("before_fsync")
         try:
             if self._suspect:
-                os.pwrite(self._file, os.pread(self._file, self.size - self.synced, self.synced), self.synced)
-            os.fsync(self._file)
+                self._disk.write(
+                    self._file, os.pread(self._file, self.size - self.synced, self.synced), self.synced
+                )
+            self._disk.sync(self._file)
         except OSError:
             self._suspect = True
             raise
@@ -179,7 +190,7 @@ class LocalAppender:
     def cut(self, size: int) -> None:
         """Take back the bytes written beyond `size`."""
         self._failpoint("before_cut")
-        os.ftruncate(self._file, size)
+        self._disk.truncate(self._file, size)
         self.size = size
         self.synced = min(self.synced, size)
         self._failpoint("after_cut")
@@ -187,20 +198,21 @@ class LocalAppender:
     def close(self) -> None:
         """Close the file."""
         if self._file >= 0:
-            os.close(self._file)
+            self._disk.close(self._file)
             self._file = -1
 
 
 class FileLock:
     """A flock. The file contains the holder's process id, for messages to processes that are refused."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    def __init__(self, path: Path, disk: Disk) -> None:
+        self._disk = disk
+        self._file = disk.open(path, os.O_RDWR | os.O_CREAT, file_mode(path))
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             holder = os.read(self._file, 32).decode(errors="replace").strip()
-            os.close(self._file)
+            disk.close(self._file)
             raise BlockingIOError(f"process {holder}" if holder else "another process") from None
         # The id is for people only: a disk too full to hold it must not keep the log from being opened.
         with contextlib.suppress(OSError):
@@ -210,13 +222,5 @@ class FileLock:
     def release(self) -> None:
         """Let another process write."""
         if self._file >= 0:
-            os.close(self._file)
+            self._disk.close(self._file)
             self._file = -1
-
-
-def _sync_directory(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -67,7 +67,7 @@ class LogEntry:
             assert self.tick is not None, "an entry is rows or a heartbeat"
             return Heartbeat(self.tick)
         rows = self.doubles.without(self.rows, self.position)
-        return Batch(rows, arrived=self.arrived, duplicate=self.rows.height - rows.height)
+        return Batch(rows, duplicate=self.rows.height - rows.height)
 
 
 def newest_dtypes(files: Files) -> dict[str, pl.DataType] | None:

@@ -78,9 +78,9 @@ def _kept_for(join: WindowJoin) -> list[int]:
 
 
 def _rate(stream: Node, context: OptimizerContext) -> float | None:
-    """Rows per second; None if a stream below declares no rate."""
+    """Rows per second; None if a stream below has no declared and no measured rate."""
     leaves = [node for node in walk_plan(stream) if isinstance(node, Acquire)]
-    intervals = [leaf.stream.interval for leaf in leaves]
+    intervals = [context.interval(leaf.stream) for leaf in leaves]
     if not intervals or any(interval is None for interval in intervals):
         return None
     return cardinality(stream, context) * SECOND / min(interval for interval in intervals if interval)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 import operator
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -205,10 +204,39 @@ def _sign(value: Any) -> int:
 
 
 def _like(text: str, pattern: str) -> bool:
-    """`%` matches any text, `_` any one character; there is no escape, and case matters."""
-    wildcards = {"%": ".*", "_": "."}
-    expression = "".join(wildcards.get(character) or re.escape(character) for character in pattern)
-    return re.fullmatch(expression, text, re.DOTALL) is not None
+    """`%` matches any text, `_` any one character; there is no escape, and case matters.
+
+    Each part between two % is searched for once, at its leftmost place: a later place could leave no more room
+    for the rest. So no pattern takes longer than its length times the text's.
+
+    >>> _like("gauge 5", "ga%e_5"), _like("a" * 10_000, "%a" * 100 + "%b")
+    (True, False)
+    """
+    first, *parts = pattern.split("%")
+    if not parts:
+        return len(text) == len(first) and _stands_at(text, 0, first)
+    *middle, last = parts
+    end = len(text) - len(last)
+    if end < len(first) or not _stands_at(text, 0, first) or not _stands_at(text, end, last):
+        return False
+    at = len(first)
+    for part in middle:
+        if "_" in part:
+            places = range(at, end - len(part) + 1)
+            found = next((place for place in places if _stands_at(text, place, part)), -1)
+        else:
+            found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+def _stands_at(text: str, place: int, part: str) -> bool:
+    """Whether a part of a LIKE pattern without % matches the text at a place."""
+    if "_" not in part:
+        return text.startswith(part, place)
+    return all(wanted in ("_", found) for wanted, found in zip(part, text[place:], strict=False))
 
 
 _NUMERIC = frozenset(("+", "-", "*", "/", "%", "^", "mod", "power", "negative"))

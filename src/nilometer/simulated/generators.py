@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import urlencode
 
-from nilometer.catalog.address import Address
+from nilometer.catalog.address import Address, scheme_of
 from nilometer.catalog.extents import Stream
 from nilometer.errors import ConfigurationError
 from nilometer.live.proxies import Demand
@@ -96,11 +96,9 @@ def simulated_field(name: str, options: Mapping[str, str]) -> SimulatedField:
     try:
         start = None if given is None else parse_time(given)
     except ValueError:
-        raise ConfigurationError(
-            f"start={given} in '{address.url}'", hint="write 2026-01-01T00:00:00Z"
-        ) from None
+        raise ConfigurationError(f"start={given} in '{address}'", hint="write 2026-01-01T00:00:00Z") from None
     if address.number("jitter", 0.0) >= 1:
-        raise ConfigurationError(f"jitter in '{address.url}'", hint="a part of the interval, below 1")
+        raise ConfigurationError(f"jitter in '{address}'", hint="a part of the interval, below 1")
     field = SimulatedField(
         KINDS[name](address, START if start is None else start),
         start=START if start is None else start,
@@ -140,7 +138,7 @@ class Generators(Mapping[str, Callable[[Mapping[str, str]], SimulatedField]]):
     def program_for(self, stream: Stream, demands: tuple[Demand, ...]) -> str | None:
         """The cheapest program of a simulated stream's sensors that answers the demands; None for any other
         stream."""
-        if stream.url is None or Address.parse(stream.url).scheme != "generate":
+        if stream.url is None or scheme_of(stream.url) != "generate":
             return None
         return self.at(stream.url).program_for(demands)
 

@@ -86,6 +86,12 @@ class Delivery:
             self.progress = replace(self.progress, trouble=None)
         return moved
 
+    def unanswered(self) -> None:
+        """Record that the sink neither took the last answers nor refused them."""
+        if self.progress.trouble is None:
+            trouble = "the sink does not answer"
+            self.progress = replace(self.progress, failures=self.progress.failures + 1, trouble=trouble)
+
     def close(self) -> None:
         """Close the sink."""
         self._open = False
@@ -265,3 +271,7 @@ class Courier:
         """Wait for the end. Returns whether it has come."""
         self._thread.join(patience)
         return not self._thread.is_alive()
+
+    def give_up(self) -> None:
+        """Say that the sink has not answered to the end. Its thread is left behind and ends with the process."""
+        self.delivery.unanswered()

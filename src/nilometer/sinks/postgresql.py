@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import polars as pl
 
@@ -26,11 +26,13 @@ from nilometer.errors import ConfigurationError, DataError, ResourceError
 from nilometer.log.failpoints import Failpoint
 from nilometer.sinks.sink import COMMON, Answered, Origin, Sink, rows_in
 from nilometer.sinks.values import outward_dtype, to_json
-from nilometer.types import Kind, Schema, Type
+from nilometer.types import SECOND, Kind, Schema, Type
 
 MARKS = "nilometer_sinks"
 STAGE = "nilometer_stage"
-OWN = ("table", *COMMON)
+OWN = ("table", "timeout", *COMMON)
+TIMEOUT = 30 * SECOND
+"""How long the database may take for one statement, waiting for a lock included."""
 PATIENCE = {"connect_timeout": "10", "tcp_user_timeout": "30000", "keepalives_idle": "30"}
 """Settings for libpq, unless the URL overrides them: they make it notice that a server is gone."""
 EARLIEST = -210_866_803_200_000_000
@@ -67,9 +69,10 @@ database.
 class PostgresqlSink(Sink):
     """A sink that writes to one table."""
 
-    options = ("table",)
+    options = ("table", "timeout")
 
     def __init__(self, address: Address, origin: Origin, failpoint: Failpoint | None = None) -> None:
+        self._written = address
         parts = urlsplit(address.url)
         given = dict(parse_qsl(parts.query, keep_blank_values=True))
         ours = {name: value for name, value in given.items() if name in OWN}
@@ -87,7 +90,9 @@ class PostgresqlSink(Sink):
             )
         self._schema, _, self._table = table.rpartition(".")
         theirs = PATIENCE | {name: value for name, value in given.items() if name not in OWN}
-        self._url = f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs)}"
+        patience = f"-c statement_timeout={max(1, self.address.duration('timeout', TIMEOUT) // 1000)}"
+        theirs["options"] = f"{patience} {theirs.get('options', '')}".strip()
+        self._url = f"postgresql://{parts.netloc}{parts.path}?{urlencode(theirs, quote_via=quote)}"
         self._marks = _quoted(*filter(None, [self._schema, MARKS]))
         self._target = _quoted(*filter(None, [self._schema, self._table]))
         self._connection: Any = None
@@ -230,7 +235,7 @@ class PostgresqlSink(Sink):
         try:
             yield
         except Error as error:
-            detail = str(error).strip().split("\n")[0]
+            detail = self._written.hide(str(error).strip().split("\n")[0])
             raise ResourceError(f"{what} ({self.address.host})", detail=detail) from None
 
 

@@ -9,6 +9,7 @@ from nilometer.catalog.address import Address
 from nilometer.catalog.near_misses import near_misses
 from nilometer.errors import ConfigurationError
 from nilometer.log.failpoints import Failpoint
+from nilometer.redaction import redacted
 from nilometer.sinks.sink import Origin, Sink
 
 FORMS = "parquet:DIR, jsonl:FILE, mqtt://host/topic, postgresql://host/database?table=x"
@@ -65,14 +66,14 @@ def address_of(url: str) -> Address:
     scheme = scheme.lower().partition("+")[0]
     if not colon or scheme not in SCHEMES:
         raise ConfigurationError(
-            f"'{url}' is not a sink for answers",
+            f"'{redacted(url)}' is not a sink for answers",
             hint=near_misses(scheme, list(SCHEMES)) or f"write {FORMS}",
         )
     if scheme in FILES:
         path, _, query = rest.partition("?")
         if not path:
-            raise ConfigurationError(f"'{url}' names no file", hint=f"write {FORMS}")
+            raise ConfigurationError(f"'{redacted(url)}' names no file", hint=f"write {FORMS}")
         return Address(url, scheme, path=path, options=dict(parse_qsl(query, keep_blank_values=True)))
     if not rest.startswith("//"):
-        raise ConfigurationError(f"'{url}' names no host", hint=f"write {FORMS}")
+        raise ConfigurationError(f"'{redacted(url)}' names no host", hint=f"write {FORMS}")
     return Address.parse(f"{scheme}:{rest}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -171,3 +173,27 @@ def test_readings_in_an_array_of_the_answer(site: Site) -> None:
     form = Form((("time", "t"), ("id", "$.station")), "$.obs")
     result = Poll(site, stream=replace(DEPTH, form=form)).ask()
     assert result.rows.rows() == [(1_772_344_800 * SECOND, 7, 1.0), (1_772_344_860 * SECOND, 7, 2.0)]
+
+
+@pytest.mark.parametrize("first", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_a_server_that_drips_its_answer_is_trouble(first: bytes) -> None:
+    """Every byte comes within the time-out, and the answer never ends: in its headers, or in its body."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(first)
+                while not over.wait(0.02):
+                    connection.sendall(b"x")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        poll = Poll(Site(port=listener.getsockname()[1]), "interval=10s&timeout=200ms")
+        assert poll.ask().status is Status.NO_VALUE
+        assert poll.adapter.trouble == "no complete answer within 0.2 s"
+        assert poll.wait == 1
+        poll.adapter.close()
+        over.set()
+        thread.join()

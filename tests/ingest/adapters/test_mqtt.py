@@ -444,3 +444,24 @@ def test_a_topic_with_an_empty_level_names_no_sensor(
     assert sorted(letter.source for letter in letters) == ["air/", "air//status"]
     assert {letter.reason for letter in letters} == {"no id: its level of the topic is empty"}
     source.close()
+
+
+def test_a_broker_that_forgot_our_session_is_noticed(broker: mosquitto_server.Broker) -> None:
+    source = opened(adapter(broker))
+    assert (source.session, source.session_begun, source.sessions_lost) == (source.client_id, True, 0)
+    source.close()
+    again = adapter(broker)
+    again.session_begun = True  # as the log remembers
+    assert opened(again).sessions_lost == 0
+    broker.stop()
+    for saved in broker.directory.glob("*.db"):
+        saved.unlink()
+    broker.start()
+    while not again.sessions_lost:
+        assert again.connected.wait(PATIENCE), again.trouble
+    assert again.sessions_lost == 1
+    again.close()
+    third = adapter(broker, session="0s")
+    third.session_begun = True
+    assert opened(third).sessions_lost == 0  # a session that the broker is not asked to keep cannot be lost
+    third.close()

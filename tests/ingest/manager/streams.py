@@ -50,6 +50,7 @@ class Spring(Adapter):
         super().__init__(stream, clock)
         self.wake = well.wake
         self.well = well
+        self.session = well.session
         self.told: list[tuple[int | str, Command]] = []
         self.begins_after: int | None = None
         self._given = 0
@@ -104,6 +105,7 @@ class Well:
         self.broken = self.over = False
         self.error: Exception | None = None
         self.opened = self.closed = 0
+        self.session: str | None = None
 
     def pour(self, readings: Sequence[Reading], **fields: object) -> ReadResult:
         """Another result for the spring to give."""

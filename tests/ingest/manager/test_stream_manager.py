@@ -706,3 +706,26 @@ def test_no_room_in_memory_is_no_loss(memory: Path) -> None:
     offsets = manager.offsets("a")
     assert station.rows("a") == some(offsets["river"].position, 50 - offsets["river"].position)
     manager.close()
+
+
+def test_a_lost_session_is_counted_over_restarts(station: Station) -> None:
+    well = station.wells["river"]
+    well.session = "nilometer-river"
+    station.manager.register("q", [RIVER])
+    assert not station.adapters["river"].session_begun  # the first session is nobody's loss
+    station.adapters["river"].session_begun = True
+    well.pour(some(0))
+    station.manager.poll()
+    station.restart()
+    station.manager.register("q", [RIVER])
+    adapter = station.adapters["river"]
+    assert adapter.session_begun
+    adapter.sessions_lost = 1  # so says an adapter whose broker did not know it
+    well.pour(some(3))
+    station.manager.poll()
+    assert station.manager.sessions_lost("river") == station.manager.status("river").sessions_lost == 1
+    station.restart()
+    station.manager.register("q", [RIVER])
+    station.manager.poll()
+    assert station.manager.sessions_lost("river") == 0  # in this process
+    assert station.manager.status("river").sessions_lost == 1

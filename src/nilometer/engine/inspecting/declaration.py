@@ -1,4 +1,4 @@
-"""Writes the declaration of a stream from what was found in its data."""
+"""Writes the declaration of a stream or a table from what was found in its data."""
 
 from __future__ import annotations
 
@@ -35,6 +35,22 @@ def declaration(
     if options:
         clauses.append(f"FORMAT CSV ({', '.join(options)})")
     return f"CREATE STREAM {sample.name} (\n{body}\n) {' '.join(clauses)};"
+
+
+def table_declaration(sample: Sample, fields: list[Field], place: str) -> str:
+    """CREATE TABLE for the files at that place."""
+    taken: set[str] = set()
+    columns = []
+    for field in fields:
+        name = _name(field.name, taken, reserved=frozenset({"tick"}))
+        taken.add(name.lower())
+        unit = f" UNIT '{field.unit}'" if field.unit is not None else ""
+        columns.append(f"  {name} {field.type.kind}{unit}{_origin(sample, field.name, name)}")
+    options = _options(sample, None, fields)
+    clauses = [f"EACH {string(sample.each)}"] if sample.each is not None else []
+    clauses += [f"FORMAT CSV ({', '.join(options)})"] if options else []
+    body = ",\n".join(columns)
+    return " ".join([f"CREATE TABLE {sample.name} (\n{body}\n) STORED AT {string(place)}", *clauses]) + ";"
 
 
 def _kind(sample: Sample, rhythm: Rhythm) -> str:
@@ -91,13 +107,11 @@ def _speakable(name: str) -> bool:
     return re.fullmatch(r"[A-Za-z_]\w*", name) is not None
 
 
-def _name(field: str, taken: set[str]) -> str:
+def _name(field: str, taken: set[str], reserved: frozenset[str] = frozenset({"time", "id", "tick"})) -> str:
     """A name that a query can use."""
     plain = re.sub(r"\W+", "_", field).strip("_") or "value"
     choices = (plain, f"{plain}_", f"_{plain}", *(f"{plain}_{number}" for number in range(2, 99)))
-    return next(
-        name for name in choices if name.lower() not in taken | {"time", "id", "tick"} and _speakable(name)
-    )
+    return next(name for name in choices if name.lower() not in taken | reserved and _speakable(name))
 
 
 def _options(sample: Sample, times: Times | None, fields: list[Field]) -> list[str]:

@@ -5,6 +5,7 @@ The result is a declaration that could stand in schema.sql, with what was found 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from nilometer.engine.inferred import ID_NAMES, id_column
-from nilometer.engine.inspecting.declaration import declaration
+from nilometer.engine.inspecting.declaration import declaration, table_declaration
 from nilometer.engine.inspecting.fields import Field, find_field
 from nilometer.engine.inspecting.from_files import is_address, sample_of_files
 from nilometer.engine.inspecting.listening import sample_of_address
@@ -25,12 +26,13 @@ from nilometer.types import Column, Kind, format_duration, format_time
 
 @dataclass(frozen=True)
 class Inspection:
-    """The findings: the stream's name, its declaration, and sentences about the data."""
+    """The findings: the name of the stream or table, its declaration, and sentences about the data."""
 
     name: str
     declaration: str
     facts: tuple[str, ...]
     home: Path | None = None
+    table: bool = False
 
     def text(self) -> str:
         """The declaration with the facts as comments."""
@@ -38,28 +40,30 @@ class Inspection:
 
     def as_dict(self) -> dict[str, Any]:
         """The same for JSON."""
-        return {"stream": self.name, "declaration": self.declaration, "facts": list(self.facts)}
+        return {
+            "table" if self.table else "stream": self.name,
+            "declaration": self.declaration,
+            "facts": list(self.facts),
+        }
 
 
-def inspect(source: str, *, messages: int = 200, seconds: float = 10.0) -> Inspection:
+def inspect(
+    source: str, *, messages: int = 200, seconds: float = 10.0, into: Path | None = None
+) -> Inspection:
     """Look at a file, a directory, a pattern or an address. Of an address, so many messages are awaited, for so
-    many seconds at most."""
+    many seconds at most. The declaration is for the directory `into`, or that of the files."""
     sample = sample_of_address(source, messages, seconds) if is_address(source) else sample_of_files(source)
-    return inspect_sample(sample)
+    return inspect_sample(sample, into)
 
 
-def inspect_sample(sample: Sample) -> Inspection:
+def inspect_sample(sample: Sample, into: Path | None = None) -> Inspection:
     """The proposal for a sample."""
     rows = sample.columns
     if not rows.height:
         raise DataError(f"'{sample.label}' has no rows to look at", hint="look at data with a few readings")
     times = find_times(rows)
     if times is None and sample.arrived is None:
-        raise DataError(
-            f"no column of '{sample.label}' looks like the time of a reading",
-            detail=f"its columns are {', '.join(rows.columns)}",
-            hint="a time is ISO-8601, a number since 1970, or a usual format such as 31/12/2026 17:05",
-        )
+        return _table(sample, into)
     moments = times.values if times is not None else sample.arrived
     assert moments is not None
     others = [name for name in rows.columns if times is None or name != times.column]
@@ -71,6 +75,26 @@ def inspect_sample(sample: Sample) -> Inspection:
     text = declaration(sample, times, source, list(fields.values()), rhythm)
     facts = (*_facts(sample, times, source, rhythm), *(r for field in fields.values() for r in field.remarks))
     return Inspection(sample.name, text, (*facts, *sample.remarks), sample.home)
+
+
+def _table(sample: Sample, into: Path | None) -> Inspection:
+    """The proposal for rows without a time."""
+    rows, home = sample.columns, sample.home or Path()
+    fields = [field for name in rows.columns if (field := find_field(rows[name])) is not None]
+    if not fields:
+        raise DataError(
+            f"'{sample.label}' has no column that a table can hold",
+            detail=f"its columns are {', '.join(rows.columns)}",
+        )
+    place = os.path.relpath(home / sample.label, into or home)
+    facts = (
+        f"{sample.label}: {rows.height} rows",
+        "no column looks like the time of a reading (ISO-8601, a number since 1970, or a format such as"
+        " 31/12/2026 17:05), so it is a table",
+        *(remark for field in fields for remark in field.remarks),
+    )
+    text = table_declaration(sample, fields, place)
+    return Inspection(sample.name, text, (*facts, *sample.remarks), sample.home, table=True)
 
 
 def _source(sample: Sample, fields: dict[str, Field], moments: pl.Series) -> str | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import threading
 import time
 import urllib.error
-import urllib.request
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nilometer.catalog.address import Address
@@ -15,7 +15,10 @@ from nilometer.engine.inferred import stream_name
 from nilometer.engine.inspecting.from_json import json_sample
 from nilometer.engine.inspecting.sample import Sample
 from nilometer.errors import ConfigurationError, DataError
+from nilometer.ingest.adapters.http_opener import OPENER, request_for
+from nilometer.ingest.adapters.http_poll import LIMIT
 from nilometer.ingest.payloads import TopicPattern
+from nilometer.redaction import HIDDEN, redacted
 
 SCHEMES = ("mqtt", "mqtts", "http", "https")
 CONNECTS = 10.0
@@ -31,11 +34,11 @@ def sample_of_address(url: str, messages: int, seconds: float) -> Sample:
             hint="give a file, a directory, a pattern, mqtt://host/topic or http://host/path",
         )
     if address.scheme in ("http", "https"):
-        return _http_sample(url)
+        return _http_sample(url, address)
     heard = listen(address, messages, seconds)
     if not heard.messages:
         raise DataError(
-            f"no message came from '{_plain(url)}' in {seconds:g} seconds",
+            f"no message came from '{redacted(url)}' in {seconds:g} seconds",
             detail=heard.trouble,
             hint="wait longer with --seconds, or listen to more topics: mqtt://host/#",
         )
@@ -118,21 +121,19 @@ def mqtt_sample(url: str, messages: list[tuple[str, bytes, int]]) -> Sample:
     sample = json_sample(
         [payload for _, payload, _ in messages],
         stream_name(re.sub(r"\W", "_", plain[-1]) if plain else "messages"),
-        _plain(url),
+        redacted(url),
         arrived=[arrival for _, _, arrival in messages],
         topics=ids if place is not None else (),
         topic="id" if place is not None else None,
-        url=f"{head.rstrip('/')}/{pattern}",
+        url=_declared(f"{head.rstrip('/')}/{pattern}"),
     )
     if not sample.columns.width or (sample.topic is not None and sample.columns.width == 1):
         raise DataError(
-            f"the messages of '{_plain(url)}' are not JSON",
+            f"the messages of '{redacted(url)}' are not JSON",
             detail=f"the first is {messages[0][1][:60]!r}, on {messages[0][0]}",
             hint="declare the stream by hand: CREATE STREAM ... PUSHED FROM 'mqtt://...?format=csv'",
         )
-    from dataclasses import replace
-
-    return replace(sample, remarks=(*sample.remarks, *remarks))
+    return replace(sample, remarks=(*sample.remarks, *remarks, *_remarks(url)))
 
 
 def _varying(topics: list[list[str]]) -> int | None:
@@ -148,21 +149,25 @@ def _some(topics: list[list[str]]) -> str:
     return ", ".join(distinct[:3]) + (" ..." if len(distinct) > 3 else "")
 
 
-def _http_sample(url: str) -> Sample:
+def _http_sample(url: str, address: Address) -> Sample:
     try:
-        with urllib.request.urlopen(url, timeout=CONNECTS) as answer:
-            body: bytes = answer.read()
-    except (urllib.error.URLError, OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
-        raise DataError(f"'{_plain(url)}' does not answer", detail=str(reason)) from None
-    path = Address.parse(url).path.rstrip("/").split("/")[-1].split(".")[0]
+        with OPENER.open(request_for(address), timeout=CONNECTS) as answer:
+            body: bytes = answer.read(LIMIT + 1)
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
+        reason = address.hide(str(getattr(error, "reason", None) or error))
+        raise DataError(f"'{address}' does not answer", detail=reason) from None
+    if len(body) > LIMIT:
+        raise DataError(f"'{address}' answers with more than {LIMIT >> 20} MiB")
+    path = address.path.rstrip("/").split("/")[-1].split(".")[0]
     name = stream_name(path or "readings")
     lines = body.splitlines() if body.lstrip()[:1] not in (b"[", b"{") or _is_lines(body) else [body]
     arrived = [time.time_ns() // 1_000] * len(lines)
-    sample = json_sample(lines, name, _plain(url), arrived=arrived, url=url)
+    sample = json_sample(lines, name, redacted(url), arrived=arrived, url=_declared(url))
     if not sample.columns.height:
-        raise DataError(f"the answer of '{_plain(url)}' is not JSON", detail=f"it begins with {body[:60]!r}")
-    return sample
+        raise DataError(
+            f"the answer of '{redacted(url)}' is not JSON", detail=f"it begins with {body[:60]!r}"
+        )
+    return replace(sample, remarks=(*sample.remarks, *_remarks(url)))
 
 
 def _is_lines(body: bytes) -> bool:
@@ -173,6 +178,14 @@ def _is_lines(body: bytes) -> bool:
     )
 
 
-def _plain(url: str) -> str:
-    """The address without its password."""
-    return re.sub(r"(://[^:/@]+):[^@/]*@", r"\1:***@", url)
+def _declared(url: str) -> str:
+    """The address for the declaration, with a reference in the place of its password."""
+    return redacted(url).replace(HIDDEN, "${PASSWORD}")
+
+
+def _remarks(url: str) -> tuple[str, ...]:
+    if redacted(url) == url:
+        return ()
+    return (
+        "the declaration does not hold the password: export PASSWORD=..., or write ${file:PATH} in its place",
+    )

@@ -166,6 +166,15 @@ class Adapter:
     """Whether the adapter's clock decides when readings are due. Such an adapter needs a clock that does not
     jump."""
 
+    session: str | None = None
+    """The name of the session in which the server keeps readings for us while we are away; None if it keeps none."""
+
+    session_begun = False
+    """Whether the server has that session: set before `open` if it had it before, and while it is open."""
+
+    sessions_lost = 0
+    """How often since `open` the server did not know the session that it had: what it kept is lost."""
+
     def __init__(self, stream: Stream, clock: Clock) -> None:
         self.stream = stream
         self.clock = clock

@@ -7,7 +7,8 @@ does not send them: there an unchanged response is a new reading all the same, b
 and that is its value now. A failed request is repeated after longer and longer waits, up to the interval or a
 minute, whichever is more.
 
-The law: one request at a time, in a thread of its own, so that a slow server never holds up `read`.
+The laws: one request at a time, in a thread of its own, so that a slow server never holds up `read`. A request
+takes `timeout` in all, however the server drips its bytes.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from __future__ import annotations
 import http.client
 import threading
 import urllib.error
-import urllib.request
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream
 from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
+from nilometer.ingest.adapters.deadline import Deadline
+from nilometer.ingest.adapters.http_opener import request_for
 from nilometer.ingest.adapters.wake import Wake
 from nilometer.ingest.payloads import Decoder, Format, Messages, Times, format_of
+from nilometer.redaction import redacted
 from nilometer.types import MINUTE, SECOND
 
 OPTIONS = "interval timeout format time limit".split()
@@ -44,17 +46,15 @@ class HttpPollAdapter(Adapter):
 
     def __init__(self, stream: Stream, address: Address, clock: Clock) -> None:
         super().__init__(stream, clock)
-        parts = urlsplit(address.url)
-        kept = [(name, value) for name, value in parse_qsl(parts.query, True) if name not in OPTIONS]
-        netloc = parts.netloc.rpartition("@")[2]
-        self.url = urlunsplit((parts.scheme, netloc, parts.path, urlencode(kept), ""))
+        self.address = address
+        self.url = redacted(request_for(address, tuple(OPTIONS)).full_url)
+        """Where readings come from, for people and for dead letters."""
         self._interval = max(1, address.duration("interval", stream.every or 10 * SECOND))
         self._timeout = address.duration("timeout", 10 * SECOND) / SECOND
         self._limit = address.count("limit", LIMIT)
         self._decoder = Decoder(
             stream, format=address.word("format", Format.AUTO), times=address.word("time", Times.EITHER)
         )
-        self._authorization = _basic(address)
         self._validators: dict[str, str] = {}
         self._answered = Wake()
         self.wake = self._answered
@@ -129,14 +129,17 @@ class HttpPollAdapter(Adapter):
 
     def _request(self) -> _Answer:
         accepted = "application/senml+json, application/json, text/csv, */*;q=0.1"
-        request = urllib.request.Request(self.url, headers={"Accept": accepted} | self._validators)
-        if self._authorization:
-            request.add_header("Authorization", self._authorization)
+        deadline = Deadline(self._timeout)
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout) as response:
+            request = request_for(self.address, tuple(OPTIONS), {"Accept": accepted} | self._validators)
+            with deadline, deadline.opener().open(request, timeout=self._timeout) as response:
                 body = response.read(self._limit + 1)
                 if len(body) > self._limit:
                     return _Answer(trouble=f"more than {self._limit} bytes in one answer")
+                if (
+                    deadline.over
+                ):  # a read that the deadline cut off looks like the end of an answer of unknown length
+                    return _Answer(trouble=deadline.trouble)
                 if response.length:  # a read with a limit does not report that the connection broke off
                     return _Answer(trouble=f"the answer broke off, {response.length} bytes before its end")
                 # Only a complete response may be skipped next time.
@@ -148,17 +151,12 @@ class HttpPollAdapter(Adapter):
                     return _Answer()
                 return _Answer(trouble=f"{error.code} {error.reason}")
         except (OSError, http.client.HTTPException, ValueError) as error:
-            return _Answer(trouble=str(getattr(error, "reason", None) or str(error) or type(error).__name__))
+            if deadline.over:
+                return _Answer(trouble=deadline.trouble)
+            reason = str(getattr(error, "reason", None) or str(error) or type(error).__name__)
+            return _Answer(trouble=self.address.hide(reason))
 
 
 def _validators(headers: http.client.HTTPMessage) -> dict[str, str]:
     found = {"If-None-Match": headers.get("ETag"), "If-Modified-Since": headers.get("Last-Modified")}
     return {name: value for name, value in found.items() if value}
-
-
-def _basic(address: Address) -> str | None:
-    if address.user is None:
-        return None
-    import base64
-
-    return "Basic " + base64.b64encode(f"{address.user}:{address.password or ''}".encode()).decode()

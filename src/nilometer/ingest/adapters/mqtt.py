@@ -3,7 +3,8 @@
 `mqtt://user:password@host:1883/air/{id}?format=senml`. The session is persistent: clean start is off, and the
 client id is made from the stream's name, the identity of the data directory and the topic filter. So
 unacknowledged messages come again. After a restart of ours or the broker's, readings can come twice but none
-is lost, and the stream's KEY removes the duplicates.
+is lost, and the stream's KEY removes the duplicates. A broker that does not know a session that it had
+(CONNACK without "session present") has lost what it kept for us: this is counted.
 
 Two clients with one id would take the session from each other, and each would acknowledge messages that the
 other never saw. A client whose session was taken over reports it, and waits longer and longer before it
@@ -100,6 +101,7 @@ class MqttAdapter(Adapter):
         self.connected = threading.Event()
         """Set while subscribed."""
         self.client_id = address.options.get("client_id") or _client_id(stream, identity, self.pattern)
+        self.session = self.client_id if address.duration("session", SESSION) >= SECOND else None
         self._connection = 0
         self._since: float | None = None
         self._short_lives = self._taken_over = 0
@@ -228,11 +230,13 @@ class MqttAdapter(Adapter):
     # ---- the network thread ------------------------------------------------------------------------------------------
 
     def _on_connect(
-        self, client: Client, _: Any, __: ConnectFlags, reason: ReasonCode, ___: Properties | None
+        self, client: Client, _: Any, flags: ConnectFlags, reason: ReasonCode, ___: Properties | None
     ) -> None:
         if reason.is_failure:
             self._trouble = f"the broker refused: {reason}"
             return
+        if self.session is not None and self.session_begun and not flags.session_present:
+            self.sessions_lost += 1
         self._since = time.monotonic()
         with self._lock:
             self._connection += 1
@@ -246,6 +250,7 @@ class MqttAdapter(Adapter):
     ) -> None:
         refused = [reason for reason in reasons if reason.is_failure]
         self._trouble = f"the broker refused '{self.pattern.filter}': {refused[0]}" if refused else None
+        self.session_begun = self.session_begun or not refused
         self.connected.set()
 
     def _on_connect_fail(self, _: Client, __: Any) -> None:

@@ -1,6 +1,6 @@
 """A TCP server: sensors connect and write lines, each a JSON text, a SenML pack or a CSV record.
 
-`tcp://0.0.0.0:4000?limit=65536` listens. If the first line of a connection consists of column names, it is
+`tcp://0.0.0.0:4000?token=${AIR_TOKEN}` listens (admission.py says who may write). If the first line of a connection consists of column names, it is
 the CSV header for that connection. A line longer than `limit` is garbled, up to its end; an unfinished line
 at the end of a connection is garbled too. When the inbox is full nothing is read, so the senders wait.
 
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream
 from nilometer.errors import ResourceError
+from nilometer.ingest.adapters import admission
 from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
 from nilometer.ingest.adapters.inbox import Inbox
 from nilometer.ingest.payloads import Decoder, Format, Garbled, Messages, Times
@@ -37,6 +38,8 @@ class _Client:
     header: bytes = b""
     begun: bool = False
     overlong: bool = False
+    admitted: bool = False
+    denied: bool = False
 
 
 class TcpLinesAdapter(Adapter):
@@ -44,7 +47,8 @@ class TcpLinesAdapter(Adapter):
 
     def __init__(self, stream: Stream, address: Address, clock: Clock) -> None:
         super().__init__(stream, clock)
-        address.check(OPTIONS)
+        address.check([*OPTIONS, *admission.OPTIONS])
+        self._admission = admission.Admission(address)
         self.address = address
         self._limit = address.count("limit", _CHUNK)
         self._clients = address.count("clients", 10_000)
@@ -101,6 +105,10 @@ class TcpLinesAdapter(Adapter):
         self._selector.close()
         self._stop.close()
 
+    @property
+    def trouble(self) -> str | None:
+        return self._admission.trouble
+
     # ---- the thread --------------------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
@@ -135,14 +143,19 @@ class TcpLinesAdapter(Adapter):
         if not data:
             if client.rest and not client.overlong:
                 self._put(client, bytes(client.rest), "the connection ended within the line")
-            self._selector.unregister(client.connection)
-            client.connection.close()
+            self._end(client)
             return
         client.rest += data
         *lines, rest = client.rest.split(b"\n")
         client.rest = rest
         for line in lines:
             self._line(client, bytes(line))
+        if client.denied or (
+            self._admission.required and not client.admitted and len(client.rest) > self._limit
+        ):
+            self._admission.denied += not client.denied
+            self._end(client)
+            return
         if len(client.rest) > self._limit:
             if not client.overlong:
                 self._put(
@@ -151,7 +164,18 @@ class TcpLinesAdapter(Adapter):
             client.overlong = True
             client.rest.clear()
 
+    def _end(self, client: _Client) -> None:
+        self._selector.unregister(client.connection)
+        client.connection.close()
+
     def _line(self, client: _Client, line: bytes) -> None:
+        if client.denied:
+            return
+        if not client.admitted:
+            client.admitted = self._admission.admits(line)
+            client.denied = not client.admitted
+            if client.denied or self._admission.required:
+                return
         if client.overlong:  # this is the end of the overlong line
             client.overlong = False
             return
@@ -169,4 +193,6 @@ class TcpLinesAdapter(Adapter):
         self._put(client, client.header + line)
 
     def _put(self, client: _Client, payload: bytes, reason: str | None = None) -> None:
+        if self._admission.required and not client.admitted:
+            return
         self._inbox.put((payload, client.peer, self.clock(), reason))

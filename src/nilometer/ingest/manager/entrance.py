@@ -48,9 +48,11 @@ class Entrance:
         # The log may be older than the books: then all its rows count as received and appended.
         books = note.get("ledger", {"received": held, "appended": held})
         self.ledger = StreamLedger(**books)
-        self._noted = self.ledger
+        self._noted: StreamLedger | None = self.ledger
         self.fields = FieldCounts.from_json(note.get("fields"))
         """What the payloads lacked, or had beyond the declaration."""
+        self.sessions: dict[str, int] = dict(note.get("sessions", {}))
+        """The sessions that servers keep for us, and how often each was lost."""
         self._source = source
         # The log may be older than the parts of sources: then it has one count for all parts, under "".
         self._consumed: dict[str, dict[str, int]] = {
@@ -122,7 +124,15 @@ class Entrance:
         self._consumed = consumed
         if self.keys is not None:
             self.keys.remember(rows)
-        return Batch(rows, arrived=arrived) if rows.height else None
+        return Batch(rows) if rows.height else None
+
+    def session(self, name: str, lost: int = 0) -> None:
+        """Remember that a server keeps this session for us, and that it has lost it so many times more. Durable with
+        the next record."""
+        if lost or name not in self.sessions:
+            kept = [(each, count) for each, count in self.sessions.items() if each != name][-SOURCES + 1 :]
+            self.sessions = dict(kept) | {name: self.sessions.get(name, 0) + lost}
+            self._noted = None
 
     def shed(self, readings: int) -> None:
         """Count readings that were received and shed. The count is durable with the next record."""
@@ -215,11 +225,11 @@ class Entrance:
             writer.letters(letters, note=note)
         self._lettered = None
 
-    @staticmethod
     def _note(
-        ledger: StreamLedger, consumed: dict[str, dict[str, int]], fields: FieldCounts
+        self, ledger: StreamLedger, consumed: dict[str, dict[str, int]], fields: FieldCounts
     ) -> dict[str, Any]:
-        counts = {"fields": fields.as_json()} if fields else {}
+        counts: dict[str, Any] = {"fields": fields.as_json()} if fields else {}
+        counts |= {"sessions": self.sessions} if self.sessions else {}
         return {"ledger": ledger.as_dict()} | ({"consumed": consumed} if consumed else {}) | counts
 
 

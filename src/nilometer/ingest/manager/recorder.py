@@ -30,6 +30,7 @@ from nilometer.ingest.manager.order import Order
 from nilometer.ingest.manager.settings import ManagerSettings
 from nilometer.ingest.payloads import FieldCounts
 from nilometer.log import Offset, StreamLog
+from nilometer.redaction import redacted
 
 DEMANDS = 10_000
 """How many changes of demand may wait for room in the log. Beyond it the oldest are dropped."""
@@ -85,7 +86,9 @@ class Recorder:
 
     def ask(self) -> Entrance:
         """Open the entrance of the log. Raises BusyError if another process writes the log."""
-        return Entrance(self._stream, self.log, source=self._stream.url or "", keys=self._settings.keys)
+        return Entrance(
+            self._stream, self.log, source=redacted(self._stream.url or ""), keys=self._settings.keys
+        )
 
     def begin(self, entrance: Entrance) -> None:
         """Start to write the log through this entrance."""
@@ -246,6 +249,13 @@ class Recorder:
         if self.entrance is not None:
             return self.entrance.fields
         return FieldCounts.from_json((self.log.note or {}).get("fields"))
+
+    @property
+    def sessions_lost(self) -> int:
+        """How often servers have lost a session in which they kept readings for us, over all times."""
+        if self.entrance is not None:
+            return sum(self.entrance.sessions.values())
+        return sum((self.log.note or {}).get("sessions", {}).values())
 
     @property
     def log_end(self) -> Offset:

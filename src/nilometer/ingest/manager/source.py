@@ -78,6 +78,9 @@ class Source:
         self._trouble: str | None = None
         self._backoff = Backoff(settings.retry, settings.retry_most)
         self._turn = Turn(clocks.smooth())
+        self._sessions_seen = 0
+        self.sessions_lost = 0
+        """How often, since this process began, a server has lost the session in which it kept readings for us."""
         # How far this process has read each part, appended or not; None before the first read.
         self._read_to: dict[str, int] | None = None
 
@@ -127,6 +130,8 @@ class Source:
         entrance = self.recorder.entrance
         assert entrance is not None, "a source whose log is not ours is not opened"
         adapter.begin_after(entrance.greatest)
+        adapter.session_begun = adapter.session in entrance.sessions
+        self._sessions_seen = 0
         adapter.open()
         if self._read_to is None:
             self._read_to = dict(entrance.consumed)
@@ -230,12 +235,23 @@ class Source:
             self._failed(error)
             return None
         self._turn = Turn(now + self._settings.look, result.status is Status.NEW_VALUE)
+        self._look_at_session(self._adapter)
         if result.status is Status.END:
             self._happened(Event.END)
             self.recorder.end()
         if result.received or result.handle is not None:
             self._take(result, self._adapter)
         return result
+
+    def _look_at_session(self, adapter: Adapter) -> None:
+        """Enter into the books whether the server has our session, or has lost it since the last look."""
+        entrance, lost = self.recorder.entrance, adapter.sessions_lost
+        if entrance is None or adapter.session is None:
+            return
+        if lost > self._sessions_seen or (adapter.session_begun and adapter.session not in entrance.sessions):
+            entrance.session(adapter.session, lost - self._sessions_seen)
+            self.sessions_lost += lost - self._sessions_seen
+            self._sessions_seen = lost
 
     def _take(self, result: ReadResult, adapter: Adapter) -> None:
         self._backoff = self._backoff.succeeded()
@@ -364,6 +380,7 @@ class Source:
             attended.silent,
             self.recorder.log_end,
             self.recorder.fields,
+            self.recorder.sessions_lost,
         )
 
 

@@ -16,7 +16,7 @@ class StreamStatus:
     `last_arrival`: a time of the wall clock. `late`: readings out of order by more than DELAY since the
     source was opened. `backlog`: readings that wait to be appended. `expected`, `missing` and `silent` are as
     in attendance.py; the first two are None if no interval is known. `fields`: what payloads lack or have beyond
-    the declaration."""
+    the declaration. `sessions_lost`: how often, over all times, a broker has lost what it kept for us."""
 
     stream: str
     state: State
@@ -33,6 +33,7 @@ class StreamStatus:
     silent: tuple[int | str, ...]
     end: Offset
     fields: FieldCounts = field(default_factory=FieldCounts)
+    sessions_lost: int = 0
 
     @property
     def ended(self) -> bool:

@@ -226,6 +226,11 @@ class StreamManager:
         source = self._sources.get(stream.lower())
         return source is not None and source.ended
 
+    def sessions_lost(self, name: str) -> int:
+        """How often, since this process began, a server has lost what it kept for the stream."""
+        source = self._sources.get(name.lower())
+        return 0 if source is None else source.sessions_lost
+
     def state(self, stream: str) -> tuple[State, str | None]:
         """The state of the stream's source, and why no readings come; cheaper than `status`."""
         source = self._sources.get(stream.lower())

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from nilometer.catalog.address import Address
 from nilometer.errors import DataError, NilometerError, ResourceError
 from nilometer.ingest.readers.reading import RawFile, match_columns, row_numbers
 from nilometer.types import Column
@@ -76,7 +77,8 @@ def _connect(url: str) -> Any:
             return sqlite.connect(f"file:{os.path.abspath(path)}?mode=ro")
         import adbc_driver_postgresql.dbapi as postgresql  # type: ignore[import-untyped]
 
-        return postgresql.connect(_SCHEME.sub("postgresql://", url))
+        address = Address.parse(url)
+        return postgresql.connect(_SCHEME.sub("postgresql://", address.url))
     except ImportError as error:
         raise ResourceError(f"the database driver {error.name} is not installed") from None
     except NilometerError:
@@ -84,7 +86,7 @@ def _connect(url: str) -> Any:
     except Exception as error:
         raise ResourceError(
             "the database cannot be reached",
-            detail=_first_line(error),
+            detail=Address.parse(url).hide(_first_line(error)),
             hint="check that the server runs, and check the host, port and user in the URL",
         ) from None
 

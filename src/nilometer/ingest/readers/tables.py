@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import polars as pl
 
+from nilometer.catalog.address import scheme_of
 from nilometer.catalog.extents import Table
 from nilometer.catalog.form import PLAIN, Form, Format
 from nilometer.errors import DataError
@@ -22,6 +23,7 @@ from nilometer.ingest.readers.file_set import find_files
 from nilometer.ingest.readers.files import read_raw
 from nilometer.ingest.readers.reading import RawFile, match_columns, read_rows
 from nilometer.ingest.readers.values import fits
+from nilometer.redaction import redacted
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, TIME, Column, Type
 
 
@@ -63,7 +65,9 @@ def describe_table(
     columns = unified_columns((raw for _, raw in _read(url, table_name, None, base, form)), form)
     if not columns:
         raise DataError(
-            f"the table '{table_name}' has no columns", detail=url, hint="name the columns in CREATE TABLE"
+            f"the table '{table_name}' has no columns",
+            detail=redacted(url),
+            hint="name the columns in CREATE TABLE",
         )
     return columns
 
@@ -113,7 +117,7 @@ def _read(
         return
     if "://" in url and not url.startswith("file://"):
         raise DataError(
-            f"a table cannot be read from '{url.split('://')[0]}://'",
+            f"a table cannot be read from '{scheme_of(url)}://'",
             hint="use a CSV, JSON-lines or Parquet file, sqlite:///file or postgresql://user@host/database",
         )
     path = Path(unquote(url.removeprefix("file://")) if url.startswith("file://") else url)

@@ -4,13 +4,20 @@ their own.
 
 from nilometer.laboratory.benchmarks.edge import edge
 from nilometer.laboratory.benchmarks.joins import joins
+from nilometer.laboratory.benchmarks.memory import memory
 from nilometer.laboratory.benchmarks.operators import operators
 from nilometer.laboratory.benchmarks.placement import placement
 from nilometer.laboratory.benchmarks.result import Result, table
 from nilometer.laboratory.benchmarks.simulator import simulator
 
 SPARK, JOINS = "spark", "joins"
-BENCHMARKS = {"operators": operators, "edge": edge, "placement": placement, "simulator": simulator}
+BENCHMARKS = {
+    "operators": operators,
+    "edge": edge,
+    "memory": memory,
+    "placement": placement,
+    "simulator": simulator,
+}
 NAMES = (*BENCHMARKS, JOINS, SPARK)
 
 __all__ = ["BENCHMARKS", "JOINS", "NAMES", "SPARK", "Result", "joins", "table"]

@@ -43,8 +43,18 @@ def _tiles(place: Integers, count: Integers, tiles: int) -> Integers:
 def shifted(item: AnalyticItem, parts: Partitions, values: pl.Series, default: pl.Series | None) -> pl.Series:
     """LAG and LEAD."""
     place = np.arange(len(values), dtype=np.int64)
-    other = place - item.offset if item.function is AnalyticFunction.LAG else place + item.offset
-    inside = (other >= parts.starts) & (other < parts.ends)
+    if item.ignore_nulls and item.offset:
+        # The places of values that are not NULL, and how many of them stand before each row.
+        known, places = known_before(values), values.is_not_null().arg_true().cast(pl.Int64).to_numpy()
+        if item.function is AnalyticFunction.LAG:
+            number = known[place] - item.offset
+        else:
+            number = known[place + 1] + item.offset - 1
+        inside = (number >= known[parts.starts]) & (number < known[parts.ends])
+        other = _at(places, number, inside)
+    else:
+        other = place - item.offset if item.function is AnalyticFunction.LAG else place + item.offset
+        inside = (other >= parts.starts) & (other < parts.ends)
     found = taken(values, other, inside)
     if default is None:
         return found
@@ -59,9 +69,28 @@ def taken(values: pl.Series, places: Integers, present: npt.NDArray[np.bool_]) -
     return pl.select(pl.when(pl.Series(present)).then(values.gather(safe))).to_series()
 
 
+def known_before(values: pl.Series) -> Integers:
+    """How many values before each row are not NULL; one item more than there are rows."""
+    counted = np.cumsum(values.is_not_null().to_numpy(), dtype=np.int64)
+    return np.concatenate((np.zeros(1, np.int64), counted))
+
+
+def _at(places: Integers, number: Integers, inside: npt.NDArray[np.bool_]) -> Integers:
+    """The places of these numbers; 0 where it is not inside."""
+    if not len(places):
+        return np.zeros(len(number), np.int64)
+    return np.where(inside, places[np.where(inside, number, 0)], 0)
+
+
 def value_in_frame(item: AnalyticItem, values: pl.Series, frame: Range) -> pl.Series:
     """FIRST_VALUE, LAST_VALUE and NTH_VALUE."""
     low, high = frame
+    if item.ignore_nulls:
+        known = known_before(values)
+        low, high = known[low], known[np.maximum(low, high)]
+        values = values.drop_nulls()
+        if not len(values):
+            return pl.Series(values.name, [None] * len(low), dtype=values.dtype)
     match item.function:
         case AnalyticFunction.FIRST_VALUE:
             place = low
@@ -77,7 +106,7 @@ def counts(values: pl.Series | None, frame: Range) -> Integers:
     low, high = frame
     if values is None:
         return high - low
-    known = np.concatenate(([0], np.cumsum(values.is_not_null().to_numpy(), dtype=np.int64)))
+    known = known_before(values)
     return known[high] - known[low]
 
 

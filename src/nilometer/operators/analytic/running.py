@@ -6,7 +6,7 @@ order of the ticks. The state is the waiting tuples, and for each partition
 
 - one row of totals: how many tuples it had, and the aggregates of all of them, for frames without a start;
 - the last tuples that a later frame may reach: n for ROWS n PRECEDING and LAG(x, n), those of the last d for
-  RANGE d PRECEDING.
+  RANGE d PRECEDING, and the last n whose x is not NULL for LAG(x, n) IGNORE NULLS.
 
 >>> from nilometer.types import Column
 >>> river = Schema((Column("depth", INT),))
@@ -39,6 +39,7 @@ from nilometer.operators.analytic.functions import (
     extremes,
     finite,
     float_sums,
+    known_before,
     place_of,
     value_in_frame,
     whole_sums,
@@ -99,7 +100,7 @@ def _runs_on(item: AnalyticItem) -> bool:
 def _rows_back(item: AnalyticItem) -> int:
     """How many earlier rows it may look at."""
     if item.function is AnalyticFunction.LAG:
-        return item.offset
+        return 0 if item.ignore_nulls else item.offset
     if item.frame is None or item.frame.unit is not FrameUnit.ROWS or item.frame.start is None:
         return 0
     return -int(item.frame.start)
@@ -253,8 +254,18 @@ class RunningLogic:
         left = pl.Series(parts.ends - 1 - place)
         young = ordered[TIME] >= max(watermark - self._reach, INT_MINIMUM)
         kept = left < self._depth
+        skipping = [
+            number
+            for number, item in enumerate(self._items)
+            if item.ignore_nulls and item.function is AnalyticFunction.LAG
+        ]
+        for number in skipping:
+            values = ordered[f"@argument{number}"]
+            known = known_before(values)
+            behind = known[parts.ends] - known[place]
+            kept |= values.is_not_null() & pl.Series(behind <= self._items[number].offset)
         self._last.put(ordered.filter(kept | young if self._reach else kept))
-        if self._reach and not self._depth:
+        if self._reach and not self._depth and not skipping:
             self._last.expire(max(watermark - self._reach, INT_MINIMUM))
         check_kept(len(self._last) + len(self._totals))
 
@@ -333,14 +344,22 @@ def _running_value(
 ) -> dict[str, pl.Series]:
     """FIRST_VALUE and NTH_VALUE: the value of the n-th row of all; LAST_VALUE: of the frame's last row."""
     earlier = before[f"@count{number}"].fill_null(0)
-    rows = pl.Series(counts(None, frame))
+    rows = pl.Series(counts(values if item.ignore_nulls else None, frame))
     total = {f"@count{number}": earlier + rows}
     if item.function is AnalyticFunction.LAST_VALUE:
-        return total | {f"@value{number}": value_in_frame(item, values, frame)}
+        last = value_in_frame(item, values, frame)
+        if item.ignore_nulls:
+            last = pl.select(pl.coalesce(last, before[f"@value{number}"])).to_series()
+        return total | {f"@value{number}": last}
     wanted = 1 if item.function is AnalyticFunction.FIRST_VALUE else item.offset
     from nilometer.operators.analytic.functions import taken
 
     low, high = frame
+    if item.ignore_nulls:
+        known = known_before(values)
+        low, high, values = known[low], known[high], values.drop_nulls()
+        if not len(values):
+            return total | {f"@value{number}": before[f"@value{number}"]}
     place = low + wanted - 1 - earlier.to_numpy()
     now = taken(values, place, (place >= low) & (place < high))
     chosen = pl.when(earlier >= wanted).then(before[f"@value{number}"]).otherwise(now)

@@ -44,7 +44,7 @@ def group_window(binder: SourceBinder, source: ast.GroupWindowSource) -> Relatio
     grid, size = bind_grid(context, source.size, source.slide, source.offset, source.zone, source)
     window = logical.TimeWindow(inner.node, size, 1, grid.nominal, False, grid)
     node, added = _with_columns(context, window, inner, source)
-    return Relation(inner.alias, node, inner.visible + added, source)
+    return Relation(inner.alias, node, inner.visible + added, source, fields=inner.fields)
 
 
 def under_alias(context: Context, source: ast.GroupWindowSource) -> ast.Source:

@@ -18,6 +18,7 @@ from nilometer.language import ast
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ExpressionBinder
 from nilometer.plan.bind.scope import Context, Relation, Scope, nearest, quoted
+from nilometer.plan.bind.unnest_source import join_with_elements
 from nilometer.plan.bind.values import ONE_ROW
 from nilometer.plan.bind.whole import check_all_or_none, with_whole_streams
 from nilometer.plan.bind.window_joins import bounded_join, outer_window_join, window_join
@@ -35,6 +36,8 @@ def bind_join(binder: SourceBinder, source: ast.JoinSource) -> list[Relation]:
     start = len(binder.scope.conditions)
     left = binder.relations(source.left)
     middle = len(binder.scope.conditions)
+    if isinstance(source.right, ast.UnnestSource):
+        return join_with_elements(binder, source, source.right, left)
     binder.last_extent = None  # a name that is not declared is a mistake here, not a further alias
     right = binder.relations(source.right)
     binder.last_extent = None

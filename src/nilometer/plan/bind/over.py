@@ -6,6 +6,7 @@ BY and ORDER BY share a node.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nilometer import algebra
@@ -15,6 +16,7 @@ from nilometer.algebra.analytic import (
     FRAMED,
     SHIFTS,
     TO_CURRENT,
+    VALUES,
     WHOLE,
     AnalyticFunction,
     AnalyticItem,
@@ -81,7 +83,15 @@ class OverCalls:
         except ValueError as error:
             self._context.fail(str(error), node)
         frame = self._frame(function, node, window[1])
-        item = AnalyticItem("", function, type_, argument, offset, default, frame)
+        if node.ignore_nulls and function not in (*SHIFTS, *VALUES):
+            self._context.fail(
+                f"{function}() takes no IGNORE NULLS",
+                node,
+                hint="aggregates leave NULLs out; for ranks, filter them out in WHERE"
+                if function in AGGREGATES
+                else f"it is for {', '.join((*SHIFTS, *VALUES))}",
+            )
+        item = AnalyticItem("", function, type_, argument, offset, default, frame, node.ignore_nulls)
         if self._query.node.collection is _COLLECTION.STREAM:
             self._check_stream(item, node)
         return self._column(window, item)
@@ -90,9 +100,7 @@ class OverCalls:
         items = self._windows.setdefault(window, {})
         if item not in items:
             name = self._context.fresh(item.function.lower())
-            items[item] = AnalyticItem(
-                name, item.function, item.type, item.argument, item.offset, item.default, item.frame
-            )
+            items[item] = replace(item, name=name)
         return ColumnReference(items[item].name, item.type)
 
     def _refuse_function(self, name: str, node: ast.Over) -> None:
@@ -110,6 +118,10 @@ class OverCalls:
         """DELTA(x) is x - LAG(x); RATE(x) is that, divided by the seconds between the two rows."""
         if len(node.arguments) != 1:
             self._context.fail(f"{name}() takes one argument", node)
+        if node.ignore_nulls:
+            self._context.fail(
+                f"{name}() takes no IGNORE NULLS", node, hint="x - LAG(x IGNORE NULLS) OVER (...)"
+            )
         value = self._value(binder, node.arguments[0])
         if type_of(value).kind not in (Kind.INT, Kind.FLOAT):
             self._context.fail(f"{name}() needs a number, not a value of type {type_of(value)}", node)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Protocol
 
 from nilometer.catalog.catalog import ViewDefinition
 from nilometer.catalog.extents import Extent, Sensor
+from nilometer.catalog.json_path import is_path
 from nilometer.errors import NOWHERE, BindError, Span
 from nilometer.expressions import ColumnReference, Expression
 from nilometer.language import ast
@@ -83,13 +84,15 @@ class Context:
 @dataclass
 class Relation:
     """One entry of FROM: its alias, the plan below it, and the columns that `*` shows; others must be
-    named."""
+    named. `fields` are the names that columns have in the data (`ts` for `time`), in lower case: a query may use
+    them, too."""
 
     alias: str
     node: logical.Node
     visible: tuple[str, ...]
     place: ast.Node
     generated: bool = False
+    fields: Mapping[str, str] = field(default_factory=dict)
 
     def columns(self) -> list[tuple[str, Column]]:
         """(bare name, column) of the columns under its own alias: both sides of an ASOF join share one
@@ -99,7 +102,13 @@ class Relation:
 
     def find(self, name: str) -> Column | None:
         """The column of that bare name; case does not matter."""
-        return next((column for bare, column in self.columns() if bare.lower() == name.lower()), None)
+        columns = {bare.lower(): column for bare, column in self.columns()}
+        return columns.get(name.lower()) or columns.get(self.fields.get(name.lower(), ""))
+
+
+def fields_of(extent: Extent) -> dict[str, str]:
+    """The fields of an extent's data that have other names than their columns -> the columns, in lower case."""
+    return {origin.lower(): name.lower() for name, origin in extent.form.origins if not is_path(origin)}
 
 
 @dataclass
@@ -156,6 +165,11 @@ class Scope:
         if name.parts[0].lower() in self.merged:
             return self.merged[name.parts[0].lower()]
         found = [(r, c) for r in self.relations if (c := r.find(name.parts[0])) is not None]
+        if found and not any(self._is_column(r, name.parts[0]) for r, _ in found):
+            if self.context.parameter(name.parts[0])[0]:
+                return None  # a parameter wins over the name of a field
+        elif len(found) > 1:
+            found = [(r, c) for r, c in found if self._is_column(r, name.parts[0])]
         if len(found) > 1 and self.preferred is not None and name.parts[0].lower() in ("time", "id"):
             found = [(r, c) for r, c in found if r.alias == self.preferred] or found
         if len(found) > 1:
@@ -166,6 +180,10 @@ class Scope:
                 hint=f"write {choices[0]} or {choices[1]}",
             )
         return found[0][1] if found else None
+
+    def _is_column(self, relation: Relation, name: str) -> bool:
+        """Whether the relation has a column of that name, and not only a field of the data."""
+        return any(bare.lower() == name.lower() for bare, _ in relation.columns())
 
     def starred(self) -> list[str]:
         """The columns of `*`: of each relation those it shows, the columns that USING has merged once and

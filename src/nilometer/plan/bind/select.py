@@ -177,6 +177,7 @@ class SelectBinder:
         clauses = (
             *(item.expression for item in self.select.items),
             *(self.ordering.keys if self.ordering else ()),
+            self.select.qualify,
         )
         needs_all = any(
             needs_all_rows(node) for clause in clauses for node in walk_outside_subqueries(clause)
@@ -186,6 +187,7 @@ class SelectBinder:
         binder = self.binder(None, self._special_in_items)
         entries = self._bind_items(binder)
         self._bind_order(entries, lambda node, _: binder.bind(node))
+        qualifying = self._qualifying(binder)
         if self.lagged:
             items = tuple(
                 algebra.Lagged(name, item.function, item.expression, item.offset)
@@ -193,6 +195,8 @@ class SelectBinder:
             )
             self.node = logical.Lag(self.node, items)
         self.node = self.previous.over(self.over.over(self.node))
+        if qualifying is not None:
+            self.node = logical.Select(self.node, qualifying)
         if self.unnested is not None:
             self.node = replace(self.unnested, input=self.node)
         return output_names(self.context, entries, self.scope)
@@ -242,7 +246,8 @@ class SelectBinder:
         if self.select.group_by:
             return True
         ordered = () if self.ordering is None else self.ordering.keys
-        clauses = (*(item.expression for item in self.select.items), self.select.having, *ordered)
+        select = self.select
+        clauses = (*(item.expression for item in select.items), select.having, select.qualify, *ordered)
         return any(is_aggregate_call(node) for clause in clauses for node in walk_outside_subqueries(clause))
 
     def check_aggregatable(self) -> None:
@@ -290,7 +295,7 @@ class SelectBinder:
                 self.context.fail(
                     f"{node.name.upper()}() cannot stand in HAVING",
                     node,
-                    hint="compute it in a subquery in FROM, and filter outside",
+                    hint="write the condition into QUALIFY, behind HAVING",
                 )
         if asked is not None:
             self._keys_of_having_subqueries(asked)
@@ -303,6 +308,7 @@ class SelectBinder:
         over_groups = [(item, self._over_groups(bound, item.expression)) for item, bound in entries]
         condition = None if having is None else self._over_groups(having, self.select.having)
         self._bind_order(over_groups, lambda node, key: self._over_groups(binder.bind(node), key))
+        qualifying = self._qualifying(binder)
         self.node = logical.Aggregate(self.node, tuple(self.keys), tuple(self.items.values()))
         self._attach_scalars()
         self._attach_completeness()
@@ -311,7 +317,30 @@ class SelectBinder:
         if self.select.fill is not None:
             self.node = self._filled(self.select.fill)
         self.node = self.previous.over(self.over.over(self.node))
+        if qualifying is not None:
+            self.node = logical.Select(self.node, qualifying)
         return output_names(self.context, over_groups, self.scope)
+
+    def _qualifying(self, binder: ExpressionBinder) -> Expression | None:
+        """The condition of QUALIFY on the rows with the columns of OVER. It sees the aliases of the select list, as
+        HAVING does."""
+        if self.select.qualify is None:
+            return None
+        asked = replace_names(self.select.qualify, self._in_having)
+        if not any(isinstance(n, ast.Over) or is_shift_call(n) for n in walk_outside_subqueries(asked)):
+            self.context.fail(
+                "QUALIFY is a condition on OVER, and this one has none",
+                self.select.qualify,
+                hint="use HAVING for groups, and WHERE for rows",
+            )
+        for node in walk_outside_subqueries(asked):
+            if isinstance(node, ast.FunctionCall) and node.name.lower() == "unnest":
+                self.context.fail(
+                    "UNNEST() cannot stand in QUALIFY", node, hint="unnest in FROM, and use WHERE"
+                )
+        bound = binder.condition(asked)
+        self._no_outer(bound, self.select.qualify)
+        return self._over_groups(bound, self.select.qualify) if self.aggregated else bound
 
     def _filled(self, fill: str) -> logical.Node:
         if self.node.collection is not _COLLECTION.WINDOWS:
@@ -450,7 +479,9 @@ class SelectBinder:
             self.context.fail(
                 f"{node.name.upper()}() cannot stand in WHERE",
                 node,
-                hint="compute it in a subquery in FROM, and filter outside",
+                hint="write the condition into QUALIFY, behind WHERE and GROUP BY"
+                if isinstance(node, ast.Over) or is_shift_call(node)
+                else "compute it in a subquery in FROM, and filter outside",
             )
         return self._special_refused(node)
 

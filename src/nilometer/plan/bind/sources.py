@@ -21,11 +21,13 @@ from nilometer.plan.bind.scope import (
     Context,
     Relation,
     Scope,
+    fields_of,
     nearest,
     quoted,
     walk_outside_subqueries,
 )
 from nilometer.plan.bind.table_functions import bind_call, names_of_windows
+from nilometer.plan.bind.unnest_source import unnest_source
 from nilometer.plan.bind.whole import is_whole
 from nilometer.plan.bind.windows import check_rescan, duration, window_over
 from nilometer.types import BOOLEAN
@@ -60,6 +62,9 @@ class SourceBinder:
     def bind(self) -> None:
         """Fill the scope's relations, in the order of FROM."""
         for source in self.select.sources:
+            if isinstance(source, ast.UnnestSource):
+                self.scope.relations[:] = unnest_source(self, source, self.scope.relations)
+                continue
             for relation in self.relations(source):
                 clash = self.scope.relation(relation.alias)
                 if clash is not None:
@@ -85,6 +90,12 @@ class SourceBinder:
                 return self._asof(source)
             case ast.JoinSource():
                 return bind_join(self, source)
+            case ast.UnnestSource():
+                self.context.fail(
+                    "UNNEST takes a list of a source before it in FROM",
+                    source,
+                    hint="write FROM q, UNNEST(q.members) AS member",
+                )
             case _:
                 raise AssertionError(source)
 
@@ -133,7 +144,7 @@ class SourceBinder:
         if chosen is not None:
             node = window_over(self.context, chosen, node)
         visible = tuple(f"{alias}.{column.name}" for column in extent.columns)
-        return Relation(alias, node, visible, source)
+        return Relation(alias, node, visible, source, fields=fields_of(extent))
 
     def _named(self, source: ast.ExtentSource, named: NamedQuery) -> Relation:
         """A query of WITH, or a view, under its name or an alias, perhaps with a window."""
@@ -155,7 +166,7 @@ class SourceBinder:
                 hint="leave the window out: a table is joined as it is",
             )
         node = logical.Stored(table, alias, table.columns)
-        return Relation(alias, node, node.schema.names, source)
+        return Relation(alias, node, node.schema.names, source, fields=fields_of(table))
 
     def _windows_of_aggregates(self) -> dict[str, ast.Window]:
         """AVG(s.speed, w) sets the window of s to RANGE w (Fjords section 4.1)."""

@@ -71,7 +71,8 @@ def _item(item: AnalyticItem, over_time: bool) -> str:
         arguments.append(str(item.offset))
         arguments += [] if item.default is None else [print_expression(item.default)]
     frame = "" if item.frame is None else " " + _frame(item.frame, over_time)
-    return f"{item.function}({', '.join(arguments)}){frame} AS {print_name(item.name)}"
+    nulls = " IGNORE NULLS" if item.ignore_nulls else ""
+    return f"{item.function}({', '.join(arguments)}){nulls}{frame} AS {print_name(item.name)}"
 
 
 def _frame(frame: Frame, over_time: bool) -> str:
@@ -128,6 +129,9 @@ def _read_item(reading: Reading) -> AnalyticItem:
     if not isinstance(tree, ast.FunctionCall) or tree.name.upper() not in set(AnalyticFunction):
         raise PlanTextError("an analytic function was expected")
     function = AnalyticFunction(tree.name.upper())
+    ignore = reading.cursor.accept("IGNORE")
+    if ignore:
+        reading.cursor.expect("NULLS")
     frame = parse_frame(reading.cursor)
     if (frame is not None) != (function in FRAMED):
         raise PlanTextError(f"the frame of {function}")
@@ -138,7 +142,7 @@ def _read_item(reading: Reading) -> AnalyticItem:
     if frame is not None:
         bound = Frame(FrameUnit(frame.unit), _end(frame.start), _end(frame.end))
     type_ = type_of_item(function, argument)
-    return AnalyticItem(name, function, type_, argument, offset, default, bound)
+    return AnalyticItem(name, function, type_, argument, offset, default, bound, ignore)
 
 
 def _read_arguments(

@@ -87,6 +87,10 @@ def _item(item: AnalyticItem, rows: Sequence[_Place], place: int, descending: bo
         case AnalyticFunction.NTILE:
             return _tile(place, len(rows), item.offset)
         case AnalyticFunction.LAG | AnalyticFunction.LEAD as function:
+            if item.ignore_nulls and item.offset:
+                others = rows[:place][::-1] if function is AnalyticFunction.LAG else rows[place + 1 :]
+                known = [value for row in others if (value := row.of(item.argument)) is not None]
+                return known[item.offset - 1] if item.offset <= len(known) else here.of(item.default)
             other = place - item.offset if function is AnalyticFunction.LAG else place + item.offset
             return rows[other].of(item.argument) if 0 <= other < len(rows) else here.of(item.default)
     assert item.frame is not None
@@ -96,6 +100,8 @@ def _item(item: AnalyticItem, rows: Sequence[_Place], place: int, descending: bo
             return len(frame)
         values = [row.of(item.argument) for row in frame]
         return aggregate(item.function.lower(), False, values, f"{item.function}({item.argument}) OVER")
+    if item.ignore_nulls:
+        frame = [row for row in frame if row.of(item.argument) is not None]
     number = {AnalyticFunction.FIRST_VALUE: 1, AnalyticFunction.LAST_VALUE: len(frame)}.get(
         item.function, item.offset
     )

@@ -1,0 +1,61 @@
+"""What each node of a plan did in a running dataflow: rows in and out, time, state. The numbers of EXPLAIN ANALYZE.
+
+A node is a stage, a transform fused behind one, or part of the operator above it (a window below its aggregate);
+only the first two have numbers of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nilometer.dataflow.dataflow import Dataflow
+from nilometer.plan import physical
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The work of one node. `held` is the size of its state in bytes, where it was measured; None: no state."""
+
+    rows_in: int
+    rows_out: int
+    nanoseconds: int
+    rounds: int
+    held: int | None = None
+
+
+def measures(
+    flow: Dataflow, plan: physical.Node, held: Mapping[int, int] | None = None
+) -> dict[physical.Node, Measure]:
+    """The work of the plan's nodes. `held` has the size of the stages' states, by place."""
+    found = {}
+    for node in physical.walk_plan(plan):
+        if node in flow.origins:
+            measure = _measure(flow, node, held or {})
+            if measure is not None:
+                found[node] = measure
+    return found
+
+
+def state_sizes(flow: Dataflow) -> dict[int, int]:
+    """The bytes of every stage's state now, by place; a stage without state is left out."""
+    sizes = {place: sum(map(len, stage.worker.snapshot().values())) for place, stage in flow.stages.items()}
+    return {place: size for place, size in sizes.items() if size}
+
+
+def _measure(flow: Dataflow, node: physical.Node, held: Mapping[int, int]) -> Measure | None:
+    place, last = flow.origins[node]
+    meters = flow.stages[place].meters[: last + 1]
+    # The transforms of the nodes below that are fused into the same stage are theirs.
+    below = [flow.origins[child] for child in node.inputs if child in flow.origins]
+    first = max((count + 1 for where, count in below if where == place), default=0)
+    own = meters[first:]
+    if not own:
+        return None
+    return Measure(
+        own[0].rows_in,
+        own[-1].rows_out,
+        sum(meter.nanoseconds for meter in own),
+        own[-1].rounds,
+        held.get(place) if first == 0 else None,
+    )

@@ -1,0 +1,64 @@
+"""Who may write to a TCP port: everyone on this machine, or everyone who knows the token.
+
+A port that other machines can reach needs `token=`, or `open=1`, which says that anyone may write. With a token, the
+first line of each connection is the token. A connection with another first line is closed, and nothing of it is kept.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+
+from nilometer.catalog.address import Address
+from nilometer.errors import ConfigurationError
+
+OPTIONS = ("token", "open")
+
+
+class Admission:
+    """Admits connections by their first line. `denied` counts those that were not admitted."""
+
+    def __init__(self, address: Address) -> None:
+        token = address.options.get("token")
+        if token is not None and not token.strip():
+            raise ConfigurationError(f"the token of '{address}' is empty", hint="write token=${AIR_TOKEN}")
+        if token is None and not is_loopback(address.host) and address.options.get("open") != "1":
+            raise ConfigurationError(
+                f"'{address}' lets every machine that reaches this port write to the stream",
+                hint="add ?token=${AIR_TOKEN}, which sensors send as their first line; or ?open=1, if anyone may write",
+            )
+        self._token = None if token is None else token.strip().encode()
+        self.denied = 0
+
+    @property
+    def required(self) -> bool:
+        """Whether a connection must say the token."""
+        return self._token is not None
+
+    def admits(self, line: bytes) -> bool:
+        """Whether this first line is the token. The time it takes tells nothing about it."""
+        if self._token is None or hmac.compare_digest(line.strip(), self._token):
+            return True
+        self.denied += 1
+        return False
+
+    @property
+    def trouble(self) -> str | None:
+        """How many connections did not know the token."""
+        if not self.denied:
+            return None
+        return f"{self.denied} connection{'' if self.denied == 1 else 's'} without the right token, closed"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the host.
+
+    >>> [is_loopback(host) for host in ("", "localhost", "127.0.0.5", "::1", "0.0.0.0", "::", "gateway")]
+    [True, True, True, True, False, False, False]
+    """
+    if host.lower() in ("", "localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
