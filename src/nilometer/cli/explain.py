@@ -45,7 +45,7 @@ def explain(
         str,
         typer.Option(
             "--stage",
-            help="One of ast, logical, optimized, physical, routing, fragments, placed, agenda, spark, analyze.",
+            help="One of ast, logical, optimized, physical, routing, fragments, placed, agenda, spark, demand, analyze.",
         ),
     ] = "optimized",
     verbose: Annotated[

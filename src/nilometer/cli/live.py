@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nilometer.engine import Database, Query
     from nilometer.ingest.adapters import ReadResult
     from nilometer.live.live_query import LiveQuery
+    from nilometer.live.owner.owner import Owner
     from nilometer.live.station import Station
 
 SecondsOption = Annotated[
@@ -74,6 +75,16 @@ def open_station(database: Database, when_full: Sequence[str] | None = None) -> 
     return station
 
 
+def open_owner(
+    database: Database, when_full: Sequence[str] | None = None, *, embedded: bool = False
+) -> Owner:
+    """Become the owner of the database's directory, with a station that clients can reach."""
+    from nilometer.live.owner.owner import Owner
+
+    assert database.data.base is not None, "a database without a directory has no owner"
+    return Owner(database.data.base, lambda: open_station(database, when_full), embedded=embedded)
+
+
 def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy]:
     """Parse settings such as `air=sample`: what a stream does while its log cannot take more readings."""
     from nilometer.dataflow.policy import Policy
@@ -113,13 +124,17 @@ def follow(
     seconds: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
     besides: Callable[[], object] = lambda: None,
+    printers: dict[str, RowPrinter] | None = None,
+    loop: Callable[[Callable[[], bool]], None] | None = None,
+    quiet: bool = False,
 ) -> None:
     """Print the queries' rows as they come, until told to stop. Ctrl-C ends it in order.
 
     The loop calls `besides`, which may report other things and change `queries`.
-    With `several`, each row names its query.
+    With `several`, each row names its query. `printers` go on from an earlier loop. `loop` runs the station, by
+    default until all queries have ended. With `quiet`, rows are not printed.
     """
-    printers: dict[str, RowPrinter] = {}
+    printers = {} if printers is None else printers
     several = len(queries) > 1 if several is None else several
     states: dict[str, str] = {}
     failed: dict[str, NilometerError] = {}
@@ -133,7 +148,8 @@ def follow(
                 printers[live.name] = RowPrinter(live.query.schema.names, json, limit)
             try:
                 for answer in live.take():
-                    printers[live.name].print(answer, live.name if several else None)
+                    if not quiet:
+                        printers[live.name].print(answer, live.name if several else None)
             except NilometerError as error:
                 # An error in one query does not stop the others.
                 if live.name not in failed and several:
@@ -148,11 +164,11 @@ def follow(
         if now - reported >= REPORT_EVERY:
             reported = now
             report(station)
-        full = bool(printers) and all(printer.full for printer in printers.values())
+        full = bool(printers) and not quiet and all(printer.full for printer in printers.values())
         return full or stopped() or (seconds is not None and now - began >= seconds)
 
     try:
-        station.run(over)
+        (loop or station.run)(over)
     except KeyboardInterrupt:
         message("stopped")
     over()
@@ -205,6 +221,10 @@ def report_changes(station: Station, states: dict[str, str]) -> None:
         if states.get(name) != text:
             states[name] = text
             message(f"{name}: {text}")
+        for remark in station.manager.remarks(name):
+            if states.setdefault(f"{name}: {remark}", "") == "":
+                states[f"{name}: {remark}"] = "said"
+                message(f"{name}: {remark}")
         lost = station.manager.sessions_lost(name)
         if lost and states.get(f"sessions of {name}") != str(lost):
             states[f"sessions of {name}"] = str(lost)

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from nilometer.cli.account import refuse_losses, tell_account
-from nilometer.cli.console import (
-    message,
-    parameters_of,
-    print_json,
-    print_records,
-    print_table,
-    quietly,
-    read_sql,
-)
-from nilometer.cli.live import SecondsOption, WhenFullOption, is_live, open_station, stopped_by_signal
-from nilometer.cli.live import follow as follow_rows
+from nilometer.cli.console import parameters_of, print_json, print_records, print_table, quietly, read_sql
+from nilometer.cli.live import SecondsOption, WhenFullOption, is_live
+from nilometer.cli.live_query import run_live
 from nilometer.cli.options import (
+    AllowGapsOption,
     CatalogOption,
     DataListOption,
     HostOption,
     JsonOption,
     LogOrderOption,
+    MemoryOption,
     ProfileOption,
     QuietOption,
     SetOption,
@@ -31,9 +25,6 @@ from nilometer.cli.options import (
     StrictOption,
     database_of,
 )
-
-if TYPE_CHECKING:
-    from nilometer.engine import Query
 
 
 def register(application: typer.Typer) -> None:
@@ -55,9 +46,11 @@ def query(
         bool, typer.Option("--follow/--no-follow", help="Wait for new readings, or read only the logs.")
     ] = True,
     log_order: LogOrderOption = False,
+    allow_gaps: AllowGapsOption = False,
     when_full: WhenFullOption = None,
     quiet: QuietOption = False,
     strict: StrictOption = False,
+    memory: MemoryOption = None,  # noqa: ARG001 the option takes effect when it is read
     set_: SetOption = None,
     catalog: CatalogOption = None,
     profile: ProfileOption = "default",
@@ -76,7 +69,7 @@ def query(
     from nilometer.plan.physical import most_rows
 
     with quietly(quiet):
-        database = database_of(data, catalog, on, log_order=log_order, tell=not json)
+        database = database_of(data, catalog, on, log_order=log_order, allow_gaps=allow_gaps, tell=not json)
         text = read_sql(sql)
         statement = parse(text)
         if isinstance(statement, ast.Show):
@@ -101,32 +94,3 @@ def query(
         tell_account(answer, len(shown), asked, json)
         if strict:
             refuse_losses(lost_in(answer))
-
-
-def run_live(
-    asked: Query,
-    on: str,
-    start: str,
-    json: bool,
-    limit: int | None,
-    seconds: float | None,
-    when_full: list[str] | None,
-    *,
-    strict: bool = False,
-) -> None:
-    """Print the rows of a live query as they come."""
-    from nilometer.engine.accounts import lost
-    from nilometer.live.starts import start_of
-
-    stopped = stopped_by_signal()
-    with open_station(asked.database, when_full) as station:
-        live = station.install(asked, start=start_of(start), on=on)
-        message("live; Ctrl-C stops it")
-        follow_rows(station, [live], json=json, limit=limit, seconds=seconds, stopped=stopped)
-        if strict:
-            streams = station.manager.streams
-            books = {name: station.manager.status(name).ledger.as_dict() for name in streams}
-            losses = {
-                name: lost(ledger) for name, ledger in (books | {"query": live.ledger.as_dict()}).items()
-            }
-            refuse_losses({name: found for name, found in losses.items() if found})

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from nilometer.cli.console import message
 from nilometer.cli.deliveries import report_deliveries, routes_of, summarize_deliveries
-from nilometer.cli.live import SecondsOption, WhenFullOption, follow, open_station, stopped_by_signal
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, LiveHostOption, database_of
+from nilometer.cli.live import SecondsOption, WhenFullOption, follow, open_owner, stopped_by_signal
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    LiveHostOption,
+    MemoryOption,
+    database_of,
+)
 
 
 def register(application: typer.Typer) -> None:
     """Add the verb."""
     application.command("run")(run)
+
+
+ToOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--to",
+        metavar="NAME=URL",
+        help="Also deliver that query's answers to a sink: parquet:DIR, jsonl:FILE, mqtt://host/topic, "
+        "postgresql://host/database?table=x; may be repeated.",
+    ),
+]
 
 
 def run(
@@ -24,17 +43,10 @@ def run(
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="NAME", help="Run only this query; may be repeated.")
     ] = None,
-    to: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--to",
-            metavar="NAME=URL",
-            help="Also deliver that query's answers to a sink: parquet:DIR, jsonl:FILE, mqtt://host/topic, "
-            "postgresql://host/database?table=x; may be repeated.",
-        ),
-    ] = None,
+    to: ToOption = None,
     on: LiveHostOption = "gateway",
     when_full: WhenFullOption = None,
+    memory: MemoryOption = None,  # noqa: ARG001 the option takes effect when it is read
     catalog: CatalogOption = None,
 ) -> None:
     """Run the standing queries (CREATE QUERY) of a data directory and keep their answers, until Ctrl-C.
@@ -48,6 +60,23 @@ def run(
 
     Example: nilometer run --data field/ --to smoky=mqtt://localhost/alerts/{id} --to smoky=parquet:out/smoky
     """
+    own(data, catalog, json=json, seconds=seconds, to=to, on=on, when_full=when_full, only=only)
+
+
+def own(
+    data: str | None,
+    catalog: str | None,
+    *,
+    json: bool,
+    seconds: float | None,
+    to: Sequence[str] | None,
+    on: str,
+    when_full: Sequence[str] | None,
+    only: Sequence[str] | None,
+    serving: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Own the directory. `serving`: also without standing queries, and after their sources have ended."""
     from nilometer.engine.hosts import host_name
     from nilometer.errors import ConfigurationError
     from nilometer.live.delivery import Deliveries, open_routes
@@ -60,38 +89,48 @@ def run(
         )
     wanted = {name.lower() for name in only or ()}
     found = [q for q in database.catalog.queries() if not wanted or q.name.lower() in wanted]
-    if not found:
+    if not found and not serving:
         raise ConfigurationError(
             "there are no standing queries" if not wanted else f"no standing query {', '.join(only or ())}",
             hint="declare one in schema.sql: CREATE QUERY wet AS SELECT ...",
         )
     stopped = stopped_by_signal()
-    routes = open_routes(database, routes_of(to or (), [definition.name for definition in found]))
     states: dict[str, str] = {}
-    # The sinks close last, because the station makes its last commits when it closes.
-    with Deliveries(routes) as deliveries, open_station(database, when_full) as station:
-        roster = Roster(station, found, on=host_name(on), say=message)
-        roster.begin()
-        if not roster.queries and not roster.paused:
-            raise typer.Exit(1)
-        running = ", ".join(live.name for live in roster.queries)
-        message(f"running {running}; Ctrl-C stops them" if running else "nothing runs now; Ctrl-C ends this")
+    with open_owner(database, when_full) as owner:
+        roster = Roster(owner.station, found, on=host_name(on), say=message)
+        # The sinks close after the queries, whose last answers they deliver.
+        routes = open_routes(database, routes_of(to or (), [definition.name for definition in found]))
+        with Deliveries(routes) as deliveries, roster:
+            roster.begin()
+            if not roster.queries and not roster.paused and not serving:
+                raise typer.Exit(1)
+            running = ", ".join(live.name for live in roster.queries)
+            if serving:
+                message(
+                    f"serving {database.data.base}{f'; running {running}' if running else ''}; Ctrl-C stops it"
+                )
+            else:
+                message(
+                    f"running {running}; Ctrl-C stops them"
+                    if running
+                    else "nothing runs now; Ctrl-C ends this"
+                )
 
-        def besides() -> None:
-            report_deliveries(deliveries, states)
-            roster.look()
+            def besides() -> None:
+                owner.attend()
+                report_deliveries(deliveries, states)
+                roster.look()
 
-        try:
             follow(
-                station,
+                owner.station,
                 roster.queries,
                 json=json,
-                several=len(found) > 1,
+                several=len(found) > 1 or serving,
                 seconds=seconds,
                 stopped=stopped,
                 besides=besides,
+                loop=owner.run if serving else None,
+                quiet=quiet,
             )
-        finally:
-            roster.show()
     if not summarize_deliveries(deliveries) or roster.refused:
         raise typer.Exit(1)

@@ -130,7 +130,7 @@ class Shell:
 
     def _answer(self, query: Query) -> None:
         from nilometer.cli.live import is_live
-        from nilometer.cli.query import run_live
+        from nilometer.cli.live_query import run_live
 
         began = time.perf_counter()
         if self.database.host in LIVE_HOSTS and is_live(query):

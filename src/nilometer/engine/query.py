@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from nilometer.sensornet.simulation import SimulationResult
     from nilometer.spark.typed import DataFrame
 
-STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark", "analyze")
+STAGES = ("ast", "logical", "optimized", "physical", *PLACEMENT_STAGES, "spark", "demand", "analyze")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +136,7 @@ class Query:
         quality: QualityOfService | None = None,
     ) -> str:
         """The plan at a stage: ast, logical, optimized, physical, routing, fragments, placed, agenda,
-        spark or analyze. `analyze` runs the query on the gateway over the available data and says what each operator
+        spark, demand or analyze. `demand` says what sensors would be told. `analyze` runs the query on the gateway over the available data and says what each operator
         did. `verbose` shows the plan after each rule. `network` and `quality` apply to the stages in a
         network: routing, fragments, placed and agenda."""
         match stage:
@@ -158,6 +158,8 @@ class Query:
                 return stage_text(self.placement(network, quality), stage)
             case "spark":
                 return "\n".join(self._layout_text())
+            case "demand":
+                return self._demand_text()
             case "analyze":
                 return self.analyze().text()
             case _:
@@ -192,6 +194,8 @@ class Query:
                     "plan": to_json(self.physical),
                     "text": "\n".join(self._layout_text()),
                 }
+            case "demand":
+                return {"stage": stage, "plan": to_json(self.physical), "text": self._demand_text()}
             case "analyze":
                 return self.analyze().as_dict()
             case _:
@@ -227,6 +231,13 @@ class Query:
         from nilometer.optimizer.join_memory import memory_notes
 
         return [f"-- {line}" for line in memory_notes(self.optimized.plan, self._context())]
+
+    def _demand_text(self) -> str:
+        """What the sensors would be told if the query ran alone."""
+        from nilometer.live.proxies.demand_text import demand_text
+
+        catalog = self.database.catalog
+        return demand_text(self.standing().physical, lambda stream: catalog.sensors(stream.name))
 
     def _layout_text(self) -> list[str]:
         """How Spark would run the query: fragments, buckets and their keys."""
@@ -297,22 +308,15 @@ class Query:
         """Rows as they come from streams declared FROM an address, for that many seconds or until the sources
         end.
 
-        Readings are logged in the data directory; without one, only while this runs. `start`: now, beginning
+        The owner of the data directory runs the query (`nilometer serve`); where there is none, this process is
+        the owner as long as it fetches rows. Readings are logged in the directory; without one, only while this
+        runs. `start`: now, beginning
         or a time. `generators` are for `generate://` addresses (nilometer.simulated.Generators). `on`:
         gateway or spark.
         """
-        import time
+        from nilometer.engine.live_rows import live_rows
 
-        from nilometer.live.outside import Outside
-        from nilometer.live.starts import start_of
-        from nilometer.live.station import Station
-
-        ends = None if seconds is None else time.monotonic() + seconds
-        with Station(
-            self.database, self.database.data.base, outside=Outside(generators=generators)
-        ) as station:
-            live = station.install(self, start=start_of(start), on=host_name(on))
-            yield from station.rows(live, lambda: ends is not None and time.monotonic() >= ends)
+        return live_rows(self, seconds=seconds, start=start, generators=generators, on=on)
 
     def polars(self, on: str | None = None) -> pl.DataFrame:
         """The answer as a Polars frame. TIME columns are UTC datetimes, DURATION columns durations."""

@@ -61,7 +61,7 @@ TYPE_SPELLINGS: dict[str, str] = {
 STAGES = (
     *("ast", "logical", "optimized", "physical"),
     *("routing", "fragments", "placed", "agenda"),
-    *("spark", "analyze"),
+    *("spark", "demand", "analyze"),
 )
 FORMAT_KINDS = ("CSV", "JSON")
 FORMAT_WORDS = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "NULL", "SKIP", "ENCODING", "TIME", "TIMEZONE")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from nilometer.catalog import Catalog, Table
 from nilometer.plan import physical
@@ -41,6 +41,9 @@ class CompiledQuery(Protocol):
     def extents(self) -> Extents:
         """The tables and the sensors that the plan asks for."""
 
+    def with_profile(self, profile: str) -> CompiledQuery:
+        """The same query, optimized by the rules of that profile."""
+
     def standing(self) -> CompiledQuery:
         """The same query; refuses one that is only answered at the end of its streams."""
 
@@ -71,5 +74,5 @@ class Declarations(Protocol):
     def data(self) -> DataAtHand:
         """The files and tables."""
 
-    def sql(self, text: str) -> CompiledQuery:
+    def sql(self, text: str, **parameters: Any) -> CompiledQuery:
         """Compile a query."""

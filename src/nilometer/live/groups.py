@@ -98,12 +98,14 @@ class Groups:
         self._groups[group.name] = group
         return group
 
-    def fold(self, name: str, query: CompiledQuery, group: Group) -> LiveQuery:
-        """Add a query to a group."""
+    def fold(self, name: str, query: CompiledQuery, group: Group, live: LiveQuery | None = None) -> LiveQuery:
+        """Add a query to a group: a new one, or one that was in another group before."""
         extents = GroupExtents(group.tables, self._sensors)
         self._graph.install(name, query.physical, start=group.name, extents=extents)
         group.queries[name] = None
-        live = LiveQuery(name, query, group.name, group.offsets)
+        if live is None:
+            live = LiveQuery(name, query, group.name, group.offsets)
+        live.group, live.offsets = group.name, group.offsets
         live.follow(lambda: self._graph.ledger(name), lambda: self._graph.watermark(name))
         self._lives[name] = live
         return live

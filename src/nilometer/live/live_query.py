@@ -12,9 +12,11 @@ from nilometer.errors import NilometerError
 from nilometer.live.answers import Answer
 from nilometer.live.declarations import CompiledQuery
 from nilometer.log import Offset
+from nilometer.memory import budget
 
 WAITING_ROWS = 1_000_000
-"""How many rows of an answer wait to be fetched. Older rows are dropped, and counted."""
+"""How many rows of an answer wait to be fetched, in no more bytes than the process has for results. Older rows are
+dropped, and counted."""
 
 
 @dataclass
@@ -41,11 +43,34 @@ class LiveQuery:
     """Why the answers of a durable query cannot be committed now; the query waits."""
     stale: str | None = None
     """Why a table could not be refreshed. Its last version still holds, and the refresh is retried."""
+    skip: int = 0
+    """The number of rows at the beginning that nobody wants: a client has them from an earlier owner."""
+    bound: tuple[int, int] | None = None
+    """How many rows and bytes may wait for a client; the query is not fed beyond that. None: no bound."""
+    began: dict[str, Offset] = field(init=False)
+    """Where the query began."""
     _waiting: list[pl.DataFrame] = field(default_factory=list)
     _waiting_rows: int = 0
+    _waiting_bytes: int = 0
     _ledger: QueryLedger = field(default_factory=QueryLedger)
     _watermark: int | None = None
     _books: tuple[Callable[[], QueryLedger], Callable[[], int | None]] | None = None
+
+    def __post_init__(self) -> None:
+        self.began = dict(self.offsets)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are rows to fetch."""
+        return bool(self._waiting)
+
+    @property
+    def full(self) -> bool:
+        """Whether as many rows wait as may wait for a client."""
+        if self.bound is None or not self._waiting:
+            return False
+        rows, size = self.bound
+        return self._waiting_rows >= rows or sum(f.estimated_size() for f in self._waiting) >= size
 
     @property
     def ledger(self) -> QueryLedger:
@@ -73,18 +98,38 @@ class LiveQuery:
         """Add new rows of the answer."""
         for frame in frames:
             self.rows += frame.height
+            if self.skip:
+                skipped = min(self.skip, frame.height)
+                self.skip -= skipped
+                frame = frame[skipped:]
+                if not frame.height:
+                    continue
             self._waiting.append(frame)
             self._waiting_rows += frame.height
-        while self._waiting_rows > WAITING_ROWS and len(self._waiting) > 1:
+            self._waiting_bytes += int(frame.estimated_size())
+        most = budget().results
+        while len(self._waiting) > 1 and (self._waiting_rows > WAITING_ROWS or self._waiting_bytes > most):
             oldest = self._waiting.pop(0)
             self._waiting_rows -= oldest.height
+            self._waiting_bytes -= int(oldest.estimated_size())
             self.dropped += oldest.height
+
+    def part(self, most: int) -> pl.DataFrame | None:
+        """The next rows, at most that many, in one frame; None if there are none."""
+        if not self._waiting:
+            return None
+        oldest = self._waiting.pop(0)
+        if oldest.height > most:
+            self._waiting.insert(0, oldest[most:])
+            oldest = oldest[:most]
+        self._waiting_rows -= oldest.height
+        return oldest
 
     def take(self) -> Iterator[Answer]:
         """The rows since the last call. Raises the error that stopped the query, once all its rows are
         fetched.
         """
-        frames, self._waiting, self._waiting_rows = self._waiting, [], 0
+        frames, self._waiting, self._waiting_rows, self._waiting_bytes = self._waiting, [], 0, 0
         for frame in frames:
             yield Answer(self.query.schema, frame, self.watermark)
         if self.failure is not None and not frames:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from nilometer.errors import NilometerError
 from nilometer.live.control import changed_at, control_of
@@ -53,6 +53,19 @@ class Roster:
         self._clock = clock
         self._changed: dict[str, int] = {}
         self._looked = self._shown = clock()
+
+    def close(self) -> None:
+        """Show how the queries did, and remove them: they commit what they have answered."""
+        self.show()
+        self._station.remove_together()
+        for name in self._running:
+            self._station.remove(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def begin(self) -> None:
         """Install all queries that are not paused. If there is only one, the error that keeps it from running

@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from nilometer.dataflow.ledger import QueryLedger
-from nilometer.errors import ResourceError
+from nilometer.errors import DataError, ResourceError
 from nilometer.live.aside import settle_all
 from nilometer.live.checkpoints import Checkpoints, Panes
 from nilometer.live.control import first_number, folder_of
@@ -151,6 +151,15 @@ class SharedCommits:
         if place.version != version:
             return Recovered({}, last.offsets, last.offsets, last, fresh=True)
         saved = self.states.load(place.name)
+        if saved is not None and saved.version == version and saved.number > place.number:
+            # A commit is durable before its checkpoint is written.
+            raise DataError(
+                f"answers are lost: its checkpoint is of commit {saved.number},"
+                f" and its result log ends with commit {place.number}",
+                detail=self.log.files.place,
+                hint="put the missing bytes of the commit log back; or move .nilometer/state aside: the query then"
+                " answers again after its last commit; sinks that have the lost commits say so",
+            )
         # A state of the same version and the same beginning is the state at its offsets, whoever computed it.
         if (
             saved is not None
@@ -218,7 +227,9 @@ class SharedCommits:
         self._write({}, [line])
         if panes is not None and self.trouble is None:
             with contextlib.suppress(ResourceError):
-                state = State(query.version, query.place.began, query.place.offsets, panes())
+                state = State(
+                    query.version, query.place.began, query.place.offsets, query.place.number, panes()
+                )
                 self.states.save({query.key: state}, self.log.index.places)
         self.queries.pop(query.key, None)
 
@@ -315,7 +326,7 @@ class SharedCommits:
             query = self.queries[key]
             place = self.log.index.place(key)
             assert place is not None, "a query that has not joined"
-            states[key] = State(query.version, place.began, dict(place.offsets), own)
+            states[key] = State(query.version, place.began, dict(place.offsets), place.number, own)
         try:
             self.states.save(states, [*self.log.index.places])
         except ResourceError as error:

@@ -27,9 +27,10 @@ from nilometer.live.control import folder_of
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.groups import Group, Groups
 from nilometer.live.live_query import LiveQuery
+from nilometer.live.recovery import check_ends
 from nilometer.live.shared_commits import SharedCommits, SharedQuery
 from nilometer.live.standing import shared_logs
-from nilometer.live.starts import Start, offset_at
+from nilometer.live.starts import Start, offsets_at
 from nilometer.live.stored_tables import StoredTables
 from nilometer.log import LogDirectory
 from nilometer.log.failpoints import Failpoint
@@ -104,11 +105,11 @@ class SharedQueries:
         recovered = standing.recovered
         logs = {key: self._logs.log(stream) for key, stream in streams.items()}
         if recovered is None:
-            offsets = {key: offset_at(log, start) for key, log in logs.items()}
+            offsets = offsets_at(logs, start)
         else:
-            # The query begins at the end of a stream that it did not read before, and of one whose log lost its
-            # end.
-            offsets = {key: min(recovered.committed.get(key, log.end), log.end) for key, log in logs.items()}
+            check_ends(name, recovered.committed, logs)
+            # The query begins at the end of a stream that it did not read before.
+            offsets = {key: recovered.committed.get(key, log.end) for key, log in logs.items()}
         trimmed = standing.find_trimmed(logs)
         # The query skips entries that retention was forced to delete.
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}

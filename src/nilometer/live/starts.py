@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from nilometer.errors import ConfigurationError
 from nilometer.log import Offset, StreamLog
 from nilometer.types import parse_time
 
-Start = Literal["now", "beginning"] | int
+Start = Literal["now", "beginning"] | int | Mapping[str, Offset]
+"""A mapping gives the offset in each stream's log, by the stream's lower-case name."""
 NOW: Literal["now"] = "now"
 BEGINNING: Literal["beginning"] = "beginning"
 
 
-def offset_at(log: StreamLog, start: Start) -> Offset:
+def offsets_at(logs: Mapping[str, StreamLog], start: Start) -> dict[str, Offset]:
+    """The offset in each log at which a query begins. An offset beyond what a log still holds is moved to its
+    beginning or end; a stream without one begins at its end."""
+    if not isinstance(start, Mapping):
+        return {key: offset_at(log, start) for key, log in logs.items()}
+    return {key: max(min(start.get(key, log.end), log.end), log.start) for key, log in logs.items()}
+
+
+def offset_at(log: StreamLog, start: Literal["now", "beginning"] | int) -> Offset:
     """The offset in a log at which a query begins: its end, its beginning, or the first row, in log order,
     whose time is at or after the given time.
 

@@ -35,11 +35,13 @@ LARGE = 64 << 10
 
 @dataclass(frozen=True)
 class State:
-    """The state of one query, right after it had read up to these offsets from where it began."""
+    """The state of one query, right after it had read up to these offsets from where it began, and after the
+    commit of that number."""
 
     version: str
     began: Offsets
     offsets: Offsets
+    number: int
     panes: Panes
 
 
@@ -85,7 +87,7 @@ class StateFiles:
             panes = {part: self._part(found, number) for part, number in said["parts"]}
         except (OSError, ValueError, KeyError, IndexError):
             return None
-        return State(said["version"], _read(said["began"]), _read(said["offsets"]), panes)
+        return State(said["version"], _read(said["began"]), _read(said["offsets"]), said["number"], panes)
 
     def _newest(self, name: str) -> _File | None:
         return next(
@@ -148,6 +150,7 @@ class StateFiles:
                     "version": state.version,
                     "began": _written(state.began),
                     "offsets": _written(state.offsets),
+                    "number": state.number,
                     "parts": own,
                 }
             header = json.dumps({"queries": queries, "parts": parts}).encode()

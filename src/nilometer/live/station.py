@@ -27,7 +27,7 @@ from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.group import fits
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.policy import Policy
-from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.errors import ConfigurationError, DataError, NilometerError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.control import control_of, folder_of
@@ -39,13 +39,15 @@ from nilometer.live.on_spark import OnSpark
 from nilometer.live.outside import Outside
 from nilometer.live.proxies import Fleet
 from nilometer.live.query_metrics import QueryMetrics, completeness_of, sessions_lost_of
+from nilometer.live.recovery import check_ends
 from nilometer.live.shared_queries import SharedQueries
 from nilometer.live.standing import DurableQuery, reader_of
-from nilometer.live.starts import NOW, Start, offset_at
+from nilometer.live.starts import NOW, Start, offsets_at
 from nilometer.live.station_settings import StationSettings
 from nilometer.live.stored_tables import Kept, StoredTables
 from nilometer.log import LogDirectory, Offset
 from nilometer.log.private import close_to_others
+from nilometer.log.results.committed import CommittedOffsets
 from nilometer.plan import physical
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
 
@@ -88,7 +90,12 @@ class Station:
         self._generators = outside.generators
         self._failpoint = outside.failpoint
         self._begin_read = outside.begin_read
-        self.logs = LogDirectory(self.directory, settings.logging, outside.failpoint)
+        self.logs = LogDirectory(
+            self.directory,
+            settings.logging,
+            outside.failpoint,
+            committed=CommittedOffsets(self.directory),
+        )
         self._adapters: dict[str, Adapter] = {}
         self._adapter_of = outside.adapter_of or self._by_address
         self.manager = StreamManager(
@@ -175,7 +182,8 @@ class Station:
                 raise
             self._standing[name] = standing
         else:
-            offsets = {key: offset_at(self.logs.log(stream), start) for key, stream in streams.items()}
+            logs = {key: self.logs.log(stream) for key, stream in streams.items()}
+            offsets = offsets_at(logs, start)
             live = self._add(name, query, streams, offsets)
         self.queries[name] = live
         self.fleet.start(name, query.physical)
@@ -252,11 +260,11 @@ class Station:
         recovered = standing.recovered
         logs = {key: self.logs.log(stream) for key, stream in streams.items()}
         if recovered is None:
-            offsets = {key: offset_at(log, start) for key, log in logs.items()}
+            offsets = offsets_at(logs, start)
         else:
-            # The query begins at the end of a stream that it did not read before, and of one whose log lost
-            # its end.
-            offsets = {key: min(recovered.committed.get(key, log.end), log.end) for key, log in logs.items()}
+            check_ends(name, recovered.committed, logs)
+            # The query begins at the end of a stream that it did not read before.
+            offsets = {key: recovered.committed.get(key) or log.end for key, log in logs.items()}
         trimmed = standing.find_trimmed(logs)
         # The query skips entries that retention was forced to delete.
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
@@ -320,8 +328,12 @@ class Station:
     def run(self, until: Callable[[], bool]) -> None:
         """Run the loop until `until` returns true, or until all queries end because their sources have."""
         while not until() and not self.finished:
-            if not self.step():
-                self.manager.wait(self.clock() + PAUSE)
+            self.advance()
+
+    def advance(self) -> None:
+        """Run the loop once, and wait for a source if nothing happened."""
+        if not self.step():
+            self.manager.wait(self.clock() + PAUSE)
 
     def rows(self, live: LiveQuery, until: Callable[[], bool] = lambda: False) -> Iterator[dict[str, Any]]:
         """A query's rows as dictionaries, as they come, until `until` returns true or its sources end."""
@@ -331,8 +343,7 @@ class Station:
                 yield from answer
             if over:
                 return
-            if not self.step():
-                self.manager.wait(self.clock() + PAUSE)
+            self.advance()
 
     @property
     def finished(self) -> bool:
@@ -379,12 +390,46 @@ class Station:
         )
 
     def _feed(self, group: Group) -> bool:
-        """Feed new entries to a group, unless its answers wait for room on the disk."""
+        """Feed new entries to a group, unless its answers wait for room on the disk, or for a slow client."""
         if group.number >= 0:
-            return self._shared.trouble is None and self._groups.feed(group, durable=True)
+            if self._shared.trouble is not None:
+                return False
+        else:
+            self._detach_slow(group)
+            if len(group.queries) == 1 and all(self.queries[name].full for name in group.queries):
+                return False
         if any(name in self._standing and self._standing[name].trouble for name in group.queries):
             return False
-        return self._groups.feed(group, durable=any(name in self._standing for name in group.queries))
+        if all(self.queries[name].failure is not None for name in group.queries):
+            return False
+        try:
+            durable = group.number >= 0 or any(name in self._standing for name in group.queries)
+            return self._groups.feed(group, durable=durable)
+        except DataError as error:
+            # Damage in a log stops those who read it there, and nobody else.
+            for live in (self.queries[name] for name in group.queries):
+                live.failure, live.finished = error, True
+            return False
+
+    def _detach_slow(self, group: Group) -> None:
+        """Give the queries whose clients are slow readers of their own."""
+        for live in [self.queries[name] for name in group.queries if self.queries[name].full]:
+            # One that joins tables stays: beyond WAITING_ROWS its oldest rows are dropped, and its client is told.
+            if len(group.queries) > 1 and not group.ended and not physical.tables_of(live.query.physical):
+                self._detach(live, group)
+
+    def _detach(self, live: LiveQuery, group: Group) -> None:
+        """Give a query whose client is slow a reader of its own, at the same place of the logs and with the same
+        state: it falls behind alone."""
+        panes = self.graph.snapshot(live.name)
+        streams, offsets = dict(group.streams), dict(group.offsets)
+        self._groups.leave(live)
+        tables = StoredTables({}, self.table, self.clock(), begin=self._begin_read)
+        own = self._groups.begin(live.name, streams, offsets, tables)
+        self._groups.fold(live.name, live.query, own, live)
+        self.graph.restore(live.name, panes)
+        self.manager.register(own.name, streams.values(), offsets)
+        own.moved = True
 
     def _look_at(self, group: Group) -> None:
         """Tell the queries of a group what has happened to all of them."""
@@ -439,7 +484,11 @@ class Station:
         sensors that filter."""
         for key, stream in streams.items():
             demand = self.fleet.demand(stream.name)
-            owed = None if demand is None or demand.predicate is not None else demand.interval
+            owed = (
+                None
+                if demand is None or demand.predicate is not None
+                else min(demand.intervals, default=None)
+            )
             self.manager.expect(key, owed, self.fleet.intervals(stream.name))
 
     def _promise(self) -> None:
@@ -476,6 +525,15 @@ class Station:
 
     def close(self) -> None:
         """Commit, make everything durable, and release all resources."""
+        self.remove_together()
+        for name in list(self.queries):
+            self.remove(name)
+        self.manager.close()
+        if self._kept is not None:
+            self._kept.cleanup()
+
+    def remove_together(self) -> None:
+        """Stop all standing queries that commit together, with one commit and one checkpoint."""
         together = [live for name, live in self.queries.items() if name in self._shared]
         self._shared.begin()
         self.graph.run()
@@ -485,11 +543,6 @@ class Station:
             self.fleet.stop(live.name)
             del self.queries[live.name]
             self._groups.leave(live)
-        for name in list(self.queries):
-            self.remove(name)
-        self.manager.close()
-        if self._kept is not None:
-            self._kept.cleanup()
 
     def abandon(self) -> None:
         """Release everything without a commit, as if the process had died."""

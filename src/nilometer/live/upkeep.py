@@ -43,7 +43,7 @@ from nilometer.live.standing import (
     runner_of,
     shared_logs,
 )
-from nilometer.live.starts import Start, offset_at
+from nilometer.live.starts import Start, offsets_at
 from nilometer.log import LogDirectory
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.private import make_directory
@@ -198,7 +198,7 @@ def replay(database: Declarations, name: str, start: Start) -> Replayed:
     logs = LogDirectory(directory)
     streams = physical.streams_of(query.physical)
     opened = {key: logs.log(stream) for key, stream in streams.items()}
-    offsets = {key: offset_at(log, start) for key, log in opened.items()}
+    offsets = offsets_at(opened, start)
     if on_spark or physical.tables_of(query.physical):
         standing = DurableQuery(directory, name, query, keeps_state=not on_spark)
         try:

@@ -219,9 +219,9 @@ class SimulatedField:
         sensors, place = self.sensors, readings.place
         step, every = self.physics.step, self.physics.every
         running = sensors.alive & ~sensors.asleep
-        interval = np.maximum(sensors.interval, 1)
         if step == every:
-            due = running & (sensors.first | (tick % interval == 0))
+            everyone = np.arange(len(sensors.spent))
+            due = running & (sensors.first | sensors.due(everyone, np.full(len(everyone), tick)))
             samples = due.astype(np.int64)
             wanted = due[place]
         else:
@@ -230,7 +230,7 @@ class SimulatedField:
             pace = np.where(raw & (sensors.interval > every), sensors.interval, every)
             samples = np.where(running, step // np.maximum(pace, every), 0)
             wanted = running[place] & (readings.level <= sensors.level[place])
-            thinned = (readings.level == len(sensors.programs) - 1) & (readings.time % interval[place] != 0)
+            thinned = (readings.level == len(sensors.programs) - 1) & ~sensors.due(place, readings.time)
             wanted &= ~thinned | sensors.first[place]
         rows = np.flatnonzero(wanted)
         place, time = place[rows], readings.time[rows]
@@ -242,7 +242,7 @@ class SimulatedField:
         sent = passes | first
         if step != every:
             thin = ~first & (readings.level[rows] == len(sensors.programs) - 1)
-            sent &= ~(thin & (time % interval[place] != 0))
+            sent &= ~(thin & ~sensors.due(place, time))
         sensors.first[place] = False
         messages = np.bincount(place[sent], minlength=len(sensors.spent)).astype(np.int64)
         sensors.sent += messages

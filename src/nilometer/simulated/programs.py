@@ -83,7 +83,7 @@ def answers(program: Program, demand: Demand) -> bool:
     if program is not COUNTS:
         return bool(wanted) or program is RAW_SAMPLES or _counts_vehicles(demand)
     if wanted:
-        return demand.interval is None or demand.interval % SECOND == 0
+        return all(interval % SECOND == 0 for interval in demand.intervals)
     return _counts_vehicles(demand) and demand.aggregate is not None and demand.aggregate.every % SECOND == 0
 
 

@@ -42,6 +42,9 @@ class Sensors:
         self.programs = programs
         self._levels = {program.name: level for level, program in enumerate(programs)}
         self.interval: Integers = np.zeros(count, np.int64)
+        self.rhythm: Integers = np.zeros(count, np.int64)
+        """The place in `rhythms` of a sensor that was told several intervals; 0: it samples every `interval`."""
+        self.rhythms: list[tuple[int, ...]] = [()]
         self.level: Integers = np.full(count, max(0, len(programs) - 1))
         self.filter: Integers = np.zeros(count, np.int64)
         self.filters: list[Expression | None] = [None]
@@ -79,6 +82,7 @@ class Sensors:
         self.filter[place] = number
         if command.interval is not None:
             self.interval[place] = command.interval
+            self.rhythm[place] = self._rhythm(command.intervals)
         if command.program is not None and command.program in self._levels:
             self.level[place] = self._levels[command.program]
         if command.sleep is not None:
@@ -94,6 +98,7 @@ class Sensors:
     def forget(self, place: int) -> None:
         """Put in a new battery: the sensor forgets all commands."""
         self.interval[place] = self.number[place] = self.heartbeat[place] = self.filter[place] = 0
+        self.rhythm[place] = 0
         self.level[place] = max(0, len(self.programs) - 1)
         self.asleep[place], self.alive[place], self.first[place] = False, True, True
         self.spent[place] = 0.0
@@ -115,6 +120,22 @@ class Sensors:
         died = self.alive & (self.spent >= self.energy)
         self.alive &= ~died
         return died
+
+    def due(self, place: Integers, time: Integers) -> Booleans:
+        """Whether a reading at each of these times is one that its sensor, at that place, was told to take."""
+        due: Booleans = time % np.maximum(self.interval[place], 1) == 0
+        several = self.rhythm[place]
+        for number in np.unique(several[several > 0]).tolist():
+            rows = several == number
+            due[rows] = np.any([time[rows] % interval == 0 for interval in self.rhythms[number]], axis=0)
+        return due
+
+    def _rhythm(self, intervals: tuple[int, ...] | None) -> int:
+        if not intervals:
+            return 0
+        if intervals not in self.rhythms:
+            self.rhythms.append(intervals)
+        return self.rhythms.index(intervals)
 
     def _filter_number(self, text: str) -> int:
         found = self._filter_numbers.get(text)

@@ -11,8 +11,8 @@ answer with either program; `program_for` chooses by that.
 >>> from nilometer.expressions import Aggregate, ColumnReference
 >>> from nilometer.types import INT, MINUTE
 >>> total = Aggregate("sum", ColumnReference("vehicles", INT), False, INT)
->>> flow = Demand(None, frozenset({"vehicles"}), aggregate=Summary(MINUTE, frozenset({total})))
->>> program_for((flow,)), program_for((flow, Demand(None, frozenset({"reading"}))))
+>>> flow = Demand((), frozenset({"vehicles"}), aggregate=Summary(MINUTE, frozenset({total})))
+>>> program_for((flow,)), program_for((flow, Demand((), frozenset({"reading"}))))
 ('counts', 'raw samples')
 """
 

@@ -127,7 +127,7 @@ summaries = st.builds(
 )
 a_demand = st.builds(
     Demand,
-    st.sampled_from([None, SECOND, 4 * SECOND, 6 * SECOND, 10 * SECOND]),
+    st.sampled_from([(), (SECOND,), (4 * SECOND,), (6 * SECOND,), (4 * SECOND, 6 * SECOND), (10 * SECOND,)]),
     st.sets(st.sampled_from(["x", "v", "w"])).map(frozenset),
     st.one_of(st.none(), predicates),
     st.one_of(st.none(), summaries),
@@ -162,11 +162,14 @@ def test_a_filter_never_hides_a_tuple_that_another_query_asks_for(found: list[De
         if together.interval is not None:
             assert demand.interval is not None
             assert demand.interval % together.interval == 0
+        for tick in range(0, 121 * SECOND, SECOND):
+            assert together.due(tick) == any(one.due(tick) for one in found)
+            assert together.interval is None or not together.due(tick) or tick % together.interval == 0
         if together.aggregate is not None:
             assert demand.aggregate is not None
             assert demand.aggregate.every % together.aggregate.every == 0
             assert demand.aggregate.aggregates <= together.aggregate.aggregates
-            assert (demand.interval, union([demand.predicate])) == (together.interval, together.predicate)
+            assert (demand.intervals, union([demand.predicate])) == (together.intervals, together.predicate)
 
 
 @settings(max_examples=40)
@@ -178,8 +181,8 @@ def test_order_and_repetition_do_not_matter_where_no_demand_implies_another(foun
     for order in permutations(found):
         other = combine(order)
         assert other is not None
-        assert (other.interval, other.columns, other.sensors) == (
-            first.interval,
+        assert (other.intervals, other.columns, other.sensors) == (
+            first.intervals,
             first.columns,
             first.sensors,
         )
@@ -188,29 +191,35 @@ def test_order_and_repetition_do_not_matter_where_no_demand_implies_another(foun
 
 
 def test_combination() -> None:
-    fast = Demand(4 * SECOND, frozenset({"x"}), compare(">", X, 3))
-    slow = Demand(6 * SECOND, frozenset({"v"}), compare(">", X, 5), sensors=frozenset({1}))
+    fast = Demand((4 * SECOND,), frozenset({"x"}), compare(">", X, 3))
+    slow = Demand((6 * SECOND,), frozenset({"v"}), compare(">", X, 5), sensors=frozenset({1}))
     both = combine([fast, slow])
-    assert both == Demand(2 * SECOND, frozenset({"x", "v"}), compare(">", X, 3))
+    assert both == Demand((4 * SECOND, 6 * SECOND), frozenset({"x", "v"}), compare(">", X, 3))
     assert combine([]) is None
-    everything = combine([fast, Demand(SECOND, frozenset())])
+    everything = combine([fast, Demand((SECOND,), frozenset())])
     assert everything is not None
     assert everything.predicate is None
-    either = combine([fast, Demand(SECOND, frozenset(), compare("<", V, 0.0))])
+    either = combine([fast, Demand((SECOND,), frozenset(), compare("<", V, 0.0))])
     assert either is not None
     assert str(either.predicate) == "v < 0.0 OR x > 3"
     with pytest.raises(ValueError, match="positive"):
-        Demand(0, frozenset())
+        Demand((0,), frozenset())
+    with pytest.raises(ValueError, match="multiple"):
+        Demand((SECOND, 2 * SECOND), frozenset())
 
 
 def test_only_aggregates_of_the_same_readings_share_a_summary() -> None:
     def asked(every: int, predicate: Expression | None = None, interval: int = SECOND) -> Demand:
-        return Demand(interval, frozenset(), predicate, Summary(every * SECOND, frozenset({COUNT})))
+        return Demand((interval,), frozenset(), predicate, Summary(every * SECOND, frozenset({COUNT})))
 
     together = combine([asked(10), asked(15)])
     assert together is not None
     assert together.aggregate == Summary(5 * SECOND, frozenset({COUNT}))
-    for other in (asked(10, compare(">", X, 3)), asked(10, interval=2 * SECOND), Demand(SECOND, frozenset())):
+    for other in (
+        asked(10, compare(">", X, 3)),
+        asked(10, interval=2 * SECOND),
+        Demand((SECOND,), frozenset()),
+    ):
         mixed = combine([asked(10), other])
         assert mixed is not None
         assert mixed.aggregate is None
@@ -218,12 +227,12 @@ def test_only_aggregates_of_the_same_readings_share_a_summary() -> None:
 
 def test_what_is_asked_of_one_sensor() -> None:
     one = compare("=", ColumnReference("id", INT), 1)
-    demand = Demand(SECOND, frozenset({"x"}), Call("and", (one, compare(">", X, 3)), BOOLEAN))
+    demand = Demand((SECOND,), frozenset({"x"}), Call("and", (one, compare(">", X, 3)), BOOLEAN))
     assert for_sensor(demand, 2) is None
     found = for_sensor(demand, 1)
     assert found is not None
     assert str(found.predicate) == "x > 3"
-    assert for_sensor(Demand(SECOND, frozenset(), sensors=frozenset({3})), 1) is None
+    assert for_sensor(Demand((SECOND,), frozenset(), sensors=frozenset({3})), 1) is None
 
 
 # ---- answers ---------------------------------------------------------------------------------------------------------
@@ -235,6 +244,8 @@ QUERIES = [
     "SELECT id, x, v FROM s WHERE x > 1 SAMPLE EVERY 6 SECONDS",
     "SELECT COUNT(*) AS n, SUM(x) AS t FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS] WHERE x >= 2",
     "SELECT id, AVG(v) AS m FROM s [RANGE 6 SECONDS SLIDE 6 SECONDS] GROUP BY id SAMPLE EVERY 2 SECONDS",
+    "SELECT id, x FROM s [NOW SLIDE 3 SECONDS] WHERE x > 0",
+    "SELECT MAX(x) AS top, COUNT(*) AS n FROM s [AT NOW - 4 SECONDS SLIDE 4 SECONDS]",
     "SELECT time, id, LAG(x) AS before FROM s WHERE x != 0",
     "SELECT x FROM (SELECT x, time, id FROM s WHERE x > 1) q SAMPLE EVERY 4 SECONDS",
     "SELECT zone, COUNT(*) AS n FROM s [RANGE 4 SECONDS SLIDE 4 SECONDS] WHERE zone = 'a' GROUP BY zone",
@@ -269,7 +280,7 @@ def test_no_query_can_tell_which_others_run(data: st.DataObject) -> None:
         demand = sensor_demands[row["id"]]
         if demand is None:
             return False
-        return (demand.interval is None or row["time"] % demand.interval == 0) and asks_for(demand, row)
+        return demand.due(row["time"]) and asks_for(demand, row)
 
     full.append("s", rows)
     thin.append("s", [row for place, row in enumerate(rows) if sent(place, row)])

@@ -41,7 +41,7 @@ def test_a_batch_is_filtered_as_its_rows_one_by_one(
     predicate: Expression | None, rows: list[dict[str, object]]
 ) -> None:
     frame = pl.DataFrame(rows, schema={"x": pl.Int64, "v": pl.Float64})
-    demand = Demand(None, frozenset(), predicate)
+    demand = Demand((), frozenset(), predicate)
     assert passing(predicate, frame).tolist() == [asks_for(demand, row) for row in rows]
 
 

@@ -349,6 +349,7 @@ def test_a_fleet_is_a_proxy_for_each_sensor(mailbox: bool, script: list[tuple[st
                         False,
                         command.number,
                         command.heartbeat,
+                        intervals=demand.intervals if len(demand.intervals) > 1 else None,
                     )
                 else:
                     told = Command(sleep=True, number=command.number, listen=command.listen_every)

@@ -115,7 +115,8 @@ COUNT = Aggregate("count", None, False, INT)
 
 
 def asked(*columns: str, **parts: object) -> Demand:
-    return Demand(parts.pop("interval", None), frozenset(columns), **parts)  # type: ignore[arg-type]
+    interval = parts.pop("interval", None)
+    return Demand(() if interval is None else (interval,), frozenset(columns), **parts)  # type: ignore[arg-type]
 
 
 def test_the_cheapest_program_that_answers() -> None:

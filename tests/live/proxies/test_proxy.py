@@ -23,8 +23,8 @@ from nilometer.live.proxies import (
 from nilometer.simulated.programs import cheapest
 from nilometer.types import INT, MILLISECOND, SECOND
 
-SLOW = Demand(10 * SECOND, frozenset({"x"}))
-FAST = Demand(SECOND, frozenset({"x"}))
+SLOW = Demand((10 * SECOND,), frozenset({"x"}))
+FAST = Demand((SECOND,), frozenset({"x"}))
 
 
 def test_a_sensor_is_told_only_while_it_listens() -> None:
@@ -76,7 +76,7 @@ def test_an_unanswered_command_is_sent_again_in_the_next_window() -> None:
 
 def test_a_query_that_does_not_want_this_sensor_lets_it_sleep() -> None:
     proxy = SensorProxy(7)
-    proxy.handle(QueryStarted("q", Demand(SECOND, frozenset(), sensors=frozenset({8}))), 0)
+    proxy.handle(QueryStarted("q", Demand((SECOND,), frozenset(), sensors=frozenset({8}))), 0)
     (command,) = proxy.handle(Listening(10), 1)
     assert isinstance(command, Sleep)
 
@@ -87,9 +87,9 @@ def test_a_traffic_sensor_changes_its_program_with_the_queries() -> None:
     told = []
     for time, event in enumerate(
         [
-            QueryStarted("counts", Demand(None, frozenset(), aggregate=count)),
-            QueryStarted("speeds", Demand(None, frozenset({"speed"}))),
-            QueryStarted("signal", Demand(5 * MILLISECOND, frozenset({"reading"}))),
+            QueryStarted("counts", Demand((), frozenset(), aggregate=count)),
+            QueryStarted("speeds", Demand((), frozenset({"speed"}))),
+            QueryStarted("signal", Demand((5 * MILLISECOND,), frozenset({"reading"}))),
             QueryStopped("signal"),
             QueryStopped("speeds"),
             QueryStopped("counts"),
@@ -137,7 +137,7 @@ def test_in_the_end_the_sensor_does_what_the_queries_need(
     for action, query, amount in script:
         time += 1
         if action == "start":
-            live[query] = Demand(amount * SECOND, frozenset({query}))
+            live[query] = Demand((amount * SECOND,), frozenset({query}))
             deliver(proxy.handle(QueryStarted(query, live[query]), time))
         elif action == "stop":
             live.pop(query, None)
@@ -161,7 +161,7 @@ def test_in_the_end_the_sensor_does_what_the_queries_need(
     else:
         assert isinstance(sensor, StartSampling)
         assert sensor.demand == Demand(
-            wanted.interval, wanted.columns, wanted.predicate, None, frozenset({1})
+            wanted.intervals, wanted.columns, wanted.predicate, None, frozenset({1})
         )
     time += 1
     assert proxy.handle(Listening(time + 5), time) == ()

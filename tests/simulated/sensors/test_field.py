@@ -52,10 +52,11 @@ class Mote:
             self.mail = None
         if self.told.sleep:
             return False, obeyed
-        if self.told.interval and tick % self.told.interval and not self.first:
+        several = self.told.intervals or ((self.told.interval,) if self.told.interval else (1,))
+        if not any(tick % interval == 0 for interval in several) and not self.first:
             return False, obeyed
         predicate = read_filter(self.told.filter or "TRUE", columns)  # type: ignore[arg-type]
-        sent = self.first or asks_for(Demand(None, frozenset(), predicate), reading)
+        sent = self.first or asks_for(Demand((), frozenset(), predicate), reading)
         self.first = False
         return sent, obeyed
 
@@ -67,6 +68,7 @@ commands = st.one_of(
         st.sampled_from(FILTERS),
         st.none(),
         st.just(False),
+        intervals=st.sampled_from([None, (2 * SECOND, 3 * SECOND)]),
     ),
     st.builds(Command, sleep=st.just(True), listen=st.sampled_from([0, SECOND, 4 * SECOND])),
 )
@@ -86,6 +88,7 @@ def test_all_sensors_at_once_do_what_each_would_do(script: list[tuple[int, Comma
             number,
             None,
             command.listen,
+            command.intervals,
         )
         assert field.command(sensor, told)
         motes[sensor].mail = told

@@ -96,7 +96,8 @@ class Command:
     """What the live queries need from a sensor. None leaves a setting unchanged. Durations are in
     microseconds.
 
-    `interval` 0 means the sensor's own rate. `filter` is an expression over the stream's columns ("TRUE":
+    `interval` 0 means the sensor's own rate. If `intervals` are given, a reading at a multiple of any of them is
+    enough; a sensor that does not know them samples every `interval`, which has all their ticks. `filter` is an expression over the stream's columns ("TRUE":
     send all). The sensor returns `number` in its status. After a new number it sends its first reading
     whatever the filter says, and then a heartbeat at least every `heartbeat`. A sleeping sensor looks for
     commands every `listen`.
@@ -105,6 +106,8 @@ class Command:
     b'{"interval": 1.5, "filter": "pm25 > 10"}'
     >>> Command(sleep=True, number=7, listen=5_000_000).as_json()
     b'{"sleep": true, "number": 7, "listen": 5.0}'
+    >>> Command(interval=1_000_000, intervals=(7_000_000, 60_000_000)).as_json()
+    b'{"interval": 1.0, "intervals": [7.0, 60.0]}'
     """
 
     interval: int | None = None
@@ -114,6 +117,7 @@ class Command:
     number: int | None = None
     heartbeat: int | None = None
     listen: int | None = None
+    intervals: tuple[int, ...] | None = None
 
     def as_json(self) -> bytes:
         """The payload for the command topic, with durations in seconds, as sensors expect them."""
@@ -125,6 +129,7 @@ class Command:
             "number": self.number,
             "heartbeat": _seconds(self.heartbeat),
             "listen": _seconds(self.listen),
+            "intervals": None if self.intervals is None else [each / SECOND for each in self.intervals],
         }
         return json.dumps({name: value for name, value in fields.items() if value is not None}).encode()
 
@@ -140,6 +145,7 @@ class Command:
             fields.get("number"),
             _microseconds(fields.get("heartbeat")),
             _microseconds(fields.get("listen")),
+            tuple(round(each * SECOND) for each in fields["intervals"]) if fields.get("intervals") else None,
         )
 
 

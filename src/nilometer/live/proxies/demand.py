@@ -1,10 +1,10 @@
 """The demand of live queries on a stream's sensors, and the least demand that serves them all (fjords.txt
 section 3.2).
 
-A `Demand` says: sample every `interval`, and send `columns` of the readings that satisfy `predicate`. If
-`aggregate` is given, a summary per pane is enough. `combine` makes one demand of several: the highest sample
-rate; the union of the filters, the columns and the sensors; the coarsest summary that serves all. Without any
-demand it returns None, and the sensor sleeps.
+A `Demand` says: sample at the multiples of one of the `intervals`, and send `columns` of the readings that
+satisfy `predicate`. If `aggregate` is given, a summary per pane is enough. `combine` makes one demand of several:
+the set of their intervals; the union of the filters, the columns and the sensors; the coarsest summary that serves
+all. Without any demand it returns None, and the sensor sleeps.
 
 The law: a tuple that one of the demands asks for is one that their combination asks for, so no query's answer
 depends on which others run. Queries filter their input again, so sending more than was asked is never wrong.
@@ -15,12 +15,12 @@ depends on which others run. Queries filter their input again, so sending more t
 ...     return Call(">", (ColumnReference("x", INT), Literal(bound, INT)), BOOLEAN)
 >>> both = combine(
 ...     [
-...         Demand(10 * SECOND, frozenset({"x"}), above(5)),
-...         Demand(15 * SECOND, frozenset({"v"}), above(3)),
+...         Demand((10 * SECOND,), frozenset({"x"}), above(5)),
+...         Demand((15 * SECOND,), frozenset({"v"}), above(3)),
 ...     ]
 ... )
->>> both.interval // SECOND, sorted(both.columns), str(both.predicate)
-(5, ['v', 'x'], 'x > 3')
+>>> [interval // SECOND for interval in both.intervals], sorted(both.columns), str(both.predicate)
+([10, 15], ['v', 'x'], 'x > 3')
 """
 
 from __future__ import annotations
@@ -64,24 +64,36 @@ class Summary:
 
 @dataclass(frozen=True)
 class Demand:
-    """The demand on a stream. `interval` None: readings as they come. `predicate` None: all readings (else
-    over bare column names). `aggregate` None: the readings themselves. `sensors` None: all sensors.
+    """The demand on a stream. `intervals` are sorted, and none is a multiple of another; without any, readings are
+    wanted as they come. `predicate` None: all readings (else over bare column names). `aggregate` None: the readings
+    themselves. `sensors` None: all sensors.
     """
 
-    interval: int | None
+    intervals: tuple[int, ...]
     columns: frozenset[str]
     predicate: Expression | None = None
     aggregate: Summary | None = None
     sensors: frozenset[int | str] | None = None
 
     def __post_init__(self) -> None:
-        if self.interval is not None and self.interval <= 0:
+        if any(interval <= 0 for interval in self.intervals):
             raise ValueError("a sample interval is positive")
+        if self.intervals != least_intervals(self.intervals):
+            raise ValueError("sample intervals are sorted, and none is a multiple of another")
+
+    @property
+    def interval(self) -> int | None:
+        """The one interval that serves all, for sensors that know of no sets; None: as they come."""
+        return gcd(*self.intervals) if self.intervals else None
+
+    def due(self, tick: int) -> bool:
+        """Whether a reading at this tick is wanted."""
+        return not self.intervals or any(tick % interval == 0 for interval in self.intervals)
 
     def __str__(self) -> str:
         parts = [", ".join(sorted(self.columns)) or "()"]
         parts += [f"WHERE {self.predicate}"] if self.predicate is not None else []
-        parts += [f"EVERY {format_duration(self.interval)}"] if self.interval is not None else []
+        parts += [f"EVERY {' OR '.join(map(format_duration, self.intervals))}"] if self.intervals else []
         parts += [f"AS {self.aggregate}"] if self.aggregate is not None else []
         if self.sensors is not None:
             parts.append("FROM {" + ", ".join(sorted(map(str, self.sensors))) + "}")
@@ -93,9 +105,9 @@ def combine(demands: Iterable[Demand]) -> Demand | None:
     found = list(demands)
     if not found:
         return None
-    intervals = [demand.interval for demand in found]
+    as_they_come = any(not demand.intervals for demand in found)
     return Demand(
-        interval=None if None in intervals else gcd(*(i for i in intervals if i is not None)),
+        intervals=() if as_they_come else least_intervals(i for demand in found for i in demand.intervals),
         columns=frozenset().union(*(demand.columns for demand in found)),
         predicate=union([demand.predicate for demand in found]),
         aggregate=_summary(found),
@@ -107,12 +119,25 @@ def combine(demands: Iterable[Demand]) -> Demand | None:
 
 def _summary(demands: list[Demand]) -> Summary | None:
     """The coarsest summary that serves all demands; only if all aggregate exactly the same readings."""
-    same = {(demand.interval, union([demand.predicate])) for demand in demands}
+    same = {(demand.intervals, union([demand.predicate])) for demand in demands}
     summaries = [demand.aggregate for demand in demands if demand.aggregate is not None]
     if len(same) > 1 or len(summaries) < len(demands):
         return None
     every = gcd(*(summary.every for summary in summaries))
     return Summary(every, frozenset().union(*(summary.aggregates for summary in summaries)))
+
+
+def least_intervals(intervals: Iterable[int]) -> tuple[int, ...]:
+    """The intervals without those whose ticks another one has anyway.
+
+    >>> least_intervals([60, 7, 14, 7])
+    (7, 60)
+    """
+    kept: list[int] = []
+    for interval in sorted(set(intervals)):
+        if all(other <= 0 or interval % other for other in kept):
+            kept.append(interval)
+    return tuple(kept)
 
 
 def for_sensor(demand: Demand, sensor: int | str) -> Demand | None:

@@ -3,6 +3,7 @@ section 3.2).
 
     SP_ACQUIRE [s; x; WHERE p]                         x WHERE p EVERY the stream's interval
     SAMPLE [EVERY d] · SP_ACQUIRE [s; x]               x EVERY d, when the stream's interval divides d
+    TIME_WINDOW [NOW SLIDE d] · SP_ACQUIRE [s; x]      x EVERY d, when the stream is sensed and its interval divides d
     AGGR_INIT · TIME_WINDOW [RANGE r SLIDE d] · …      …, and a summary per gcd(r, d) would do
 
 Some things must not be pushed to the sensor: a selection above SAMPLE (another query's filter would change
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from math import gcd
 
+from nilometer.catalog import Stream
 from nilometer.expressions import (
     Aggregate,
     ColumnReference,
@@ -59,13 +61,27 @@ def _leaf(leaf: physical.SpAcquire, above: tuple[physical.Node, ...]) -> Demand:
         if not parts and interval is not None and sample.every % interval == 0:
             interval = sample.every
             above = above[1:]
+    elif above and isinstance(above[0], physical.TimeWindow):
+        interval = _seen_by(above[0], leaf.stream) or interval
     return Demand(
-        interval=interval,
+        intervals=() if interval is None else (interval,),
         columns=frozenset(column.name for column in leaf.columns + leaf.reads) & known,
         predicate=conjunction(pushed),
         aggregate=_summary(leaf, above, interval, known) if exact else None,
         sensors=leaf.sensors,
     )
+
+
+def _seen_by(window: physical.TimeWindow, stream: Stream) -> int | None:
+    """The interval of the only ticks that a window of single ticks sees: `[NOW SLIDE 1 MINUTE]` sees one a minute.
+
+    A pushed reading has any time, so only a sensed stream can be told. `[AT NOW - 5 SECONDS SLIDE 1 MINUTE]` sees
+    ticks that are no multiples of its slide."""
+    every, slide = stream.every, window.slide
+    single = window.start == window.end and not window.open_start and window.grid is None
+    if not single or every is None or slide is None or slide % every or window.end % slide:
+        return None
+    return slide
 
 
 def _bare(expression: Expression, alias: str) -> Expression:

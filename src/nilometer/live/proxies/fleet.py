@@ -166,7 +166,8 @@ class Fleet:
         change |= {"queries": sorted(self._demands[name]), "demands": sorted(map(str, after))}
         change["demand"] = None if together is None else str(together)
         if together is not None:
-            change |= {"interval": together.interval, "filter": filter_text(together.predicate)}
+            change |= {"interval": together.interval, "intervals": list(together.intervals)}
+            change |= {"filter": filter_text(together.predicate)}
             change |= {"columns": sorted(together.columns)}
             change["sensors"] = (
                 None
@@ -361,11 +362,14 @@ class Fleet:
                 text = self._texts.get(id(demand))
                 if text is None:
                     text = self._texts[id(demand)] = filter_text(demand.predicate)
-                return Told(demand.interval or 0, text, program, False, number, heartbeat)
+                several = demand.intervals if len(demand.intervals) > 1 else None
+                interval = demand.interval or 0
+                return Told(interval, text, program, False, number, heartbeat, intervals=several)
 
     def intervals(self, stream: str) -> pl.DataFrame | None:
         """How often a reading may be expected of each sensor (id, interval): NULL for a sensor that sleeps or
-        filters. None if no sensor is known.
+        filters. Of one with several intervals, only the readings of the shortest are expected. None if no sensor
+        is known.
         """
         members = self._members.get(stream)
         if members is None or not len(members):
@@ -374,7 +378,7 @@ class Fleet:
         owed = [
             None
             if demand is None or demand.predicate is not None
-            else demand.interval or members.stream.interval
+            else min(demand.intervals, default=members.stream.interval)
             for demand in wanted
         ]
         return pl.DataFrame({"id": members.ids(), "interval": pl.Series(owed, dtype=pl.Int64)})
@@ -405,7 +409,7 @@ class Fleet:
                         "sensor": str(proxy.sensor),
                         "state": _state(members, place, silent),
                         "queries": len(proxy.queries),
-                        "interval": running.demand.interval if running else None,
+                        "interval": min(running.demand.intervals, default=None) if running else None,
                         "filter": filter_text(running.demand.predicate) if running else None,
                         "program": running.program if running else None,
                         "command": told.number if told else None,

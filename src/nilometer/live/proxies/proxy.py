@@ -202,7 +202,7 @@ class SensorProxy:
         """Whether a query has started whose first reading the sensor, in this state, may hold back."""
         if not self._begun or not isinstance(done, StartSampling):
             return False
-        everything = done.demand.predicate is None and done.demand.interval in (None, self.interval)
+        everything = done.demand.predicate is None and done.demand.intervals in ((), (self.interval,))
         return not everything or done.program is not None
 
     def _want(self) -> Wanted:

@@ -1,0 +1,270 @@
+"""The owner of a data directory: one station, and the requests of its clients.
+
+    clients ─► server (a thread each) ─► submit ─► [queue] ─► attend, in the station's loop ─► station
+
+The laws: only the loop touches the station, so no query can tell who asked it, nor which others run. A request
+either takes effect between two rounds or not at all. A client that goes, however it goes, leaves nothing.
+A client that is slow costs nobody memory: beyond CLIENT_ROWS its query is not fed, and catches up from the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import polars as pl
+
+from nilometer.errors import ConfigurationError, NilometerError, ResourceError
+from nilometer.live.live_query import LiveQuery
+from nilometer.live.owner.lock import OwnerLock, holder_of
+from nilometer.live.starts import BEGINNING, NOW, Start
+from nilometer.log.writer import BusyError
+from nilometer.plan import physical
+
+if TYPE_CHECKING:
+    from nilometer.live.owner.server import Server
+    from nilometer.live.station import Station
+
+T = TypeVar("T")
+
+CLIENT_ROWS = 100_000
+"""How many rows of a client's query wait in the owner. The query is not fed beyond that."""
+CLIENT_BYTES = 64 << 20
+PART_ROWS = 16_384
+"""The most rows of one reply."""
+GIVING_WAY = 15.0
+"""Seconds that `serve` waits for a command that has embedded an owner."""
+
+
+class OwnerGoneError(ResourceError):
+    """The owner ends, or has ended. A client looks for the next one."""
+
+
+@dataclass
+class Asked:
+    """A client's query. `ready` is set when there is something to fetch."""
+
+    live: LiveQuery
+    ready: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of an answer, and how the query does."""
+
+    rows: pl.DataFrame | None
+    over: bool
+    facts: dict[str, Any]
+
+
+class Owner:
+    """Takes the directory's lock, then makes the station. `embedded`: it gives way when `serve` asks."""
+
+    def __init__(
+        self,
+        directory: Path,
+        make_station: Callable[[], Station],
+        *,
+        embedded: bool = False,
+        serving: bool = True,
+    ) -> None:
+        self.lock = take_lock(directory, embedded=embedded)
+        self.giving_way = threading.Event()
+        self.asked: dict[str, Asked] = {}
+        self._queue: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._closed = False
+        self._server: Server | None = None
+        try:
+            self.station = make_station()
+            if serving:
+                from nilometer.live.owner.server import Server
+
+                self._server = Server(directory, self)
+        except BaseException:
+            self.lock.release()
+            raise
+
+    # ---- for the threads of the clients ------------------------------------------------------------------------------
+
+    def submit(self, call: Callable[[], T]) -> T:
+        """Let the loop make the call, and return its result or raise its error."""
+        future: Future[T] = Future()
+        self._queue.append((call, future))
+        if self._closed:
+            self._refuse()
+        self.station.manager.bell.set()
+        return future.result()
+
+    def install(
+        self,
+        text: str,
+        parameters: Mapping[str, Any],
+        *,
+        profile: str = "default",
+        start: Start = NOW,
+        skip: int = 0,
+        on: str = "gateway",
+    ) -> Asked:
+        """Run a client's query. `skip` rows of its answer are not sent: the client has them already."""
+
+        def call() -> Asked:
+            query = self.station.database.sql(text, **parameters).with_profile(profile)
+            live = self.station.install(query, start=start, on=on)
+            live.skip, live.bound = skip, (CLIENT_ROWS, CLIENT_BYTES)
+            self.asked[live.name] = asked = Asked(live)
+            return asked
+
+        return self.submit(call)
+
+    def fetch(self, asked: Asked, seconds: float, most: int = PART_ROWS) -> Part:
+        """The next rows of a client's query; waits for them at most that long."""
+        until = time.monotonic() + seconds
+        while True:
+            asked.ready.clear()
+            part = self.submit(lambda: self._part(asked, most))
+            left = until - time.monotonic()
+            if part.rows is not None or part.over or left <= 0:
+                return part
+            asked.ready.wait(left)
+
+    def remove(self, asked: Asked) -> None:
+        """Stop a client's query."""
+
+        def call() -> None:
+            if self.asked.pop(asked.live.name, None) is not None:
+                self.station.remove(asked.live.name)
+
+        # When the owner ends, its queries end with it.
+        with contextlib.suppress(OwnerGoneError):
+            self.submit(call)
+
+    # ---- in the loop -------------------------------------------------------------------------------------------------
+
+    def attend(self) -> None:
+        """Carry out what the clients have asked, and wake those whose rows have come."""
+        while self._queue:
+            call, future = self._queue.popleft()
+            try:
+                future.set_result(call())
+            except Exception as error:
+                future.set_exception(error)
+        for asked in self.asked.values():
+            if asked.live.waiting or asked.live.finished:
+                asked.ready.set()
+
+    def run(self, until: Callable[[], bool]) -> None:
+        """Run the loop until `until` returns true, whether or not queries run, or until `serve` takes over."""
+        while not until() and not self.giving_way.is_set():
+            self.attend()
+            self.station.advance()
+
+    def _part(self, asked: Asked, most: int) -> Part:
+        live = asked.live
+        rows = live.part(most)
+        over = live.finished and not live.waiting
+        if over and live.failure is not None and rows is None:
+            raise live.failure
+        facts = {
+            "rows": live.rows,
+            "dropped": live.dropped,
+            "watermark": live.watermark,
+            "ledger": live.ledger.as_dict(),
+            "trouble": [*filter(None, (live.stale,)), *self._troubles(live)],
+        }
+        return Part(rows, over, facts)
+
+    def _troubles(self, live: LiveQuery) -> list[str]:
+        manager = self.station.manager
+        found = [
+            (stream.name, manager.state(stream.name))
+            for stream in physical.streams_of(live.query.physical).values()
+        ]
+        return [f"{name}: {trouble}" for name, (_, trouble) in found if trouble is not None]
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Send the clients away, then commit and release everything."""
+        self._leave()
+        try:
+            self.station.close()
+        finally:
+            self.lock.release()
+
+    def abandon(self) -> None:
+        """Release everything without a commit, as if the process had died."""
+        self._leave()
+        self.station.abandon()
+        self.lock.release()
+
+    def _leave(self) -> None:
+        self._closed = True
+        self._refuse()
+        if self._server is not None:
+            self._server.close()
+        for asked in self.asked.values():
+            asked.ready.set()
+        self._refuse()
+
+    def _refuse(self) -> None:
+        while self._queue:
+            try:
+                _, future = self._queue.popleft()
+            except IndexError:
+                return
+            future.set_exception(OwnerGoneError("the owner of the directory has ended"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def take_lock(directory: Path, *, embedded: bool) -> OwnerLock:
+    """Become the owner. A command that has only embedded an owner gives way to one that is there to stay."""
+    try:
+        return OwnerLock(directory, embedded=embedded)
+    except BusyError:
+        holder = holder_of(directory)
+        if embedded or holder is None or not holder.embedded:
+            raise
+    from nilometer.live.owner.client import find_owner
+
+    with contextlib.suppress(NilometerError):
+        found = find_owner(directory)
+        if found is not None:
+            with found as client:
+                client.request("give_way")
+    until = time.monotonic() + GIVING_WAY
+    while True:
+        try:
+            return OwnerLock(directory)
+        except BusyError:
+            if time.monotonic() > until:
+                raise
+
+
+def offsets_text(start: Any) -> Start:
+    """A start that came over the wire: `now`, `beginning`, microseconds, or an offset for each stream."""
+    from nilometer.log import Offset
+
+    if isinstance(start, dict):
+        return {str(key): Offset(int(number), int(at)) for key, (number, at) in start.items()}
+    if start == NOW:
+        return NOW
+    if start == BEGINNING:
+        return BEGINNING
+    if isinstance(start, int):
+        return start
+    raise ConfigurationError(f"a query cannot start at {start!r}")
