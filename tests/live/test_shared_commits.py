@@ -77,7 +77,8 @@ def test_the_number_of_fsyncs_and_files_does_not_depend_on_the_number_of_queries
         counts.append(len(calls))
         files.append(sum(path.is_file() for path in (folder / ".nilometer").rglob("*")))
         assert all(answers(database).values())
-    assert counts[0] == counts[1]
+    # Not equal: a stream's log is also made durable when some time has passed.
+    assert counts[1] < 1.5 * counts[0]
     assert files[0] == files[1]
 
 
