@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,12 @@ from nilometer.laboratory.storm.broker import Broker
 from nilometer.laboratory.storm.declarations import RAIN, RIVER
 from nilometer.laboratory.storm.sensors import Sent, Sort
 from nilometer.live.books import query_books, stream_books
-from nilometer.live.standing import result_files
+from nilometer.live.standing import result_files, result_log
 from nilometer.log import LogDirectory, Offset
 from nilometer.log.files import Files
 from nilometer.log.reader import Cursor
 from nilometer.log.results.result_log import Commit
+from nilometer.log.results.shared_results import SharedResults
 from nilometer.plan import logical
 from nilometer.plan.reference import Feed, evaluate, same_answer
 
@@ -65,6 +66,7 @@ class Judge:
         self._broker = broker
         self._sent = sent
         self.known: dict[tuple[str, str], tuple[Database, str]] = {}
+        self.versions: dict[str, list[str]] = {}
         self.answers = 0
         """How many rows of answers were found right."""
 
@@ -121,27 +123,32 @@ class Judge:
                 raise BrokenPromiseError(f"the books of a query do not balance: {row}")
 
     def query(self, name: str) -> None:
-        """Every version of one query."""
-        commits = [each for files in result_files(self._folder, name) for each in _commits(files)]
-        for number, ((commit, _), (after, _)) in enumerate(pairwise(commits)):
-            if after.number <= commit.number:
-                raise BrokenPromiseError(
-                    f"{name}: commit {after.number} follows {commit.number} (place {number})"
-                )
-        for (version, began), run in groupby(
-            commits, key=lambda each: (each[0].version, tuple(sorted((each[0].began or {}).items())))
-        ):
-            those = list(run)
-            last = those[-1][0]
-            database, sql = self.known[name, version]
-            given = [row for _, rows in those for row in rows]
-            expected = self._expected(database, sql, dict(began), last.offsets)
-            difference = same_answer(expected, given)
-            if difference is not None:
-                raise BrokenPromiseError(
-                    f"{name} (version {version[:8]}, commit {last.number}): {difference}\n{sql}"
-                )
-            self.answers += len(given)
+        """The present version of one query; the commit log does not say how far each older one had read."""
+        last = result_log(self._folder, name).last
+        if last is None:
+            return
+        found = [each for place in result_files(self._folder, name) for each in _answers(place)]
+        for before, after in pairwise(found):
+            if after.number < before.number:
+                raise BrokenPromiseError(f"{name}: commit {after.number} follows {before.number}")
+        versions = self.versions.get(name, [])
+        if versions.count(last.version) > 1:
+            return  # It came back after another version: where its last run begins is not told by its rows.
+        database, sql = self.known[name, last.version]
+        given = [row for each in found if each.version == last.version for row in each.rows]
+        expected = self._expected(database, sql, last.began or {}, last.offsets)
+        difference = same_answer(expected, given)
+        if difference is not None:
+            where = f"{name} (version {last.version[:8]}, commit {last.number})"
+            raise BrokenPromiseError(f"{where}: {difference}\n{sql}")
+        self.answers += len(given)
+
+    def declared(self, name: str, version: str, database: Database, sql: str) -> None:
+        """A version of a query is about to run."""
+        self.known.setdefault((name, version), (database, sql))
+        versions = self.versions.setdefault(name, [])
+        if versions[-1:] != [version]:
+            versions.append(version)
 
     def _expected(
         self, database: Database, sql: str, start: Mapping[str, Offset], end: Mapping[str, Offset]
@@ -170,13 +177,25 @@ class Judge:
         return Feed(tuple(items))
 
 
-def _commits(files: Files) -> list[tuple[Commit, list[tuple[Any, ...]]]]:
-    """The commits of a result log and the rows of each, in the columns that its version had."""
+@dataclass(frozen=True)
+class Answered:
+    """The rows of one commit."""
+
+    number: int
+    version: str
+    rows: list[tuple[Any, ...]]
+
+
+def _answers(place: Files | SharedResults) -> list[Answered]:
+    """The commits of a result log that have rows, in the columns that their version had."""
+    if isinstance(place, SharedResults):
+        return [Answered(each.number, each.version, each.rows.rows()) for each in place.found(Offset())]
     found = []
-    for entry in Cursor(files, Offset(), as_written=True):
+    for entry in Cursor(place, Offset(), as_written=True):
         rows = [] if entry.rows is None else entry.rows.rows()
         if entry.note is not None:
-            found.append((Commit.of(entry.note), rows))
+            commit = Commit.of(entry.note)
+            found.append(Answered(commit.number, commit.version, rows))
         elif rows:
             raise BrokenPromiseError(f"{len(rows)} rows of answers without a commit")
     return found

@@ -40,6 +40,7 @@ from nilometer.live.station import Station
 from nilometer.live.station_settings import StationSettings
 from nilometer.log import LogDirectory, LogSettings
 from nilometer.log.disk import mounted
+from nilometer.log.results.shared_log import forget_indexes
 from nilometer.types import MILLISECOND, SECOND
 
 BASE = 1_767_225_600 * SECOND
@@ -260,9 +261,8 @@ class Story:
         self.database = nilometer.connect(self._folder)
         for definition in self.database.catalog.queries():
             query = self.database.sql(definition.text)
-            self.judge.known.setdefault(
-                (definition.name, version_of(query.standing())), (self.database, definition.text)
-            )
+            version = version_of(query.standing())
+            self.judge.declared(definition.name, version, self.database, definition.text)
         self.outcome.count("lives")
         try:
             settings = StationSettings(logging=LogSettings(segment_bytes=self._segment_bytes))
@@ -310,6 +310,7 @@ class Story:
             self.outcome.count(what, times)
         self.disk.bury()
         self._mount.close()
+        forget_indexes()
         self.broker.process_died()
         self.station = self.roster = None
         self.weather.kill_in = None
@@ -423,6 +424,8 @@ class Story:
                 upkeep.drop(self.database, name)
             else:
                 upkeep.replay(self.database, name, BEGINNING)
+            self.judge.versions.pop(name, None)
+        forget_indexes()
         self.platter.survive()
 
     def _restart(self, declarations: Declarations, random: Random, why: str) -> None:
