@@ -267,3 +267,13 @@ def test_hints_begin_with_the_name_that_was_typed(
         assert f"'./nilo inspect {path} --write'" in err
     commands = typer.main.get_command(cli.application).commands  # type: ignore[attr-defined]
     assert set(VERBS.split("|")) == set(commands)
+
+
+def test_limit_leaves_nothing_unanswered(run, tmp_path: Path) -> None:
+    path = write(tmp_path / "air.csv", lines(1, 20))
+    code, out, err = run(
+        "query", "--strict", "--data", str(path), "SELECT DATE(ts) AS day, v FROM air LIMIT 2"
+    )
+    assert code == 0, err
+    assert out.splitlines()[-1].startswith("2026-01-02T00:00:00Z")
+    assert "unanswered" not in err
