@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from nilometer.cli.console import message, print_records
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.memory import size_of
 from nilometer.types import format_bytes
 
 if TYPE_CHECKING:
@@ -103,6 +103,28 @@ def resume_command(
         message(f"{name} goes on within a second if a nilometer run is there, else with the next one")
     else:
         message(f"{name} is running: {runner}")
+
+
+@commands.command("analyze")
+def analyze_command(
+    context: typer.Context, name: NameArgument, data: DataOption = None, catalog: CatalogOption = None
+) -> None:
+    """Show the plan of a running query, with the work of each operator since its owner began.
+
+    Example: nilometer queries analyze smoky --data field/
+    """
+    from nilometer.errors import ConfigurationError
+    from nilometer.live.owner.client import find_owner
+
+    base = database_of(*_given(context, data, catalog)).data.base
+    client = None if base is None else find_owner(base)
+    if client is None:
+        raise ConfigurationError(
+            "nobody runs queries here",
+            hint="start `nilometer serve`; for data at hand there is explain --analyze",
+        )
+    with client:
+        print(client.request("analyze", name=name).header["text"])
 
 
 @commands.command("drop")
@@ -236,20 +258,6 @@ def trim_command(
         )
     record = {"query": done.name, "segments": done.segments, "rows": done.rows, "bytes": done.size}
     print_records([record], json)
-
-
-def size_of(text: str) -> int:
-    """
-    >>> size_of("500kB"), size_of("2GB")
-    (500000, 2000000000)
-    """
-    from nilometer.errors import ConfigurationError
-
-    units = {"B": 1, "kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
-    found = re.fullmatch(r"(\d+) ?(B|kB|MB|GB)", text.strip())
-    if found is None:
-        raise ConfigurationError(f"'{text}' is no size", hint="write it as 500kB, 20MB or 2GB")
-    return int(found[1]) * units[found[2]]
 
 
 def list_queries(data: str | None, json: bool, catalog: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -12,9 +12,11 @@ from nilometer.errors import NilometerError
 from nilometer.live.answers import Answer
 from nilometer.live.declarations import CompiledQuery
 from nilometer.log import Offset
+from nilometer.memory import budget
 
 WAITING_ROWS = 1_000_000
-"""How many rows of an answer wait to be fetched. Older rows are dropped, and counted."""
+"""How many rows of an answer wait to be fetched, in no more bytes than the process has for results. Older rows are
+dropped, and counted."""
 
 
 @dataclass
@@ -33,8 +35,6 @@ class LiveQuery:
     """Readings that were trimmed from the logs by force before a durable query had read them, as found at its
     installation.
     """
-    ledger: QueryLedger = field(default_factory=QueryLedger)
-    watermark: int | None = None
     finished: bool = False
     failure: NilometerError | None = None
     note: str | None = None
@@ -51,6 +51,10 @@ class LiveQuery:
     """Where the query began."""
     _waiting: list[pl.DataFrame] = field(default_factory=list)
     _waiting_rows: int = 0
+    _waiting_bytes: int = 0
+    _ledger: QueryLedger = field(default_factory=QueryLedger)
+    _watermark: int | None = None
+    _books: tuple[Callable[[], QueryLedger], Callable[[], int | None]] | None = None
 
     def __post_init__(self) -> None:
         self.began = dict(self.offsets)
@@ -68,6 +72,28 @@ class LiveQuery:
         rows, size = self.bound
         return self._waiting_rows >= rows or sum(f.estimated_size() for f in self._waiting) >= size
 
+    @property
+    def ledger(self) -> QueryLedger:
+        """The accounts of the readings that it was given."""
+        return self._ledger if self._books is None else self._books[0]()
+
+    @property
+    def watermark(self) -> int | None:
+        """Every tick below it is complete; None if it reads no stream."""
+        return self._watermark if self._books is None else self._books[1]()
+
+    def follow(self, ledger: Callable[[], QueryLedger], watermark: Callable[[], int | None]) -> None:
+        """Ask these for the books, whenever somebody wants to know: thousands of queries run in a round."""
+        self._books = ledger, watermark
+
+    def freeze(self) -> None:
+        """Keep the books as they are: the query stops."""
+        self.note_books(self.ledger, self.watermark)
+
+    def note_books(self, ledger: QueryLedger, watermark: int | None) -> None:
+        """Set the books."""
+        self._ledger, self._watermark, self._books = ledger, watermark, None
+
     def give(self, frames: list[pl.DataFrame]) -> None:
         """Add new rows of the answer."""
         for frame in frames:
@@ -80,9 +106,12 @@ class LiveQuery:
                     continue
             self._waiting.append(frame)
             self._waiting_rows += frame.height
-        while self._waiting_rows > WAITING_ROWS and len(self._waiting) > 1:
+            self._waiting_bytes += int(frame.estimated_size())
+        most = budget().results
+        while len(self._waiting) > 1 and (self._waiting_rows > WAITING_ROWS or self._waiting_bytes > most):
             oldest = self._waiting.pop(0)
             self._waiting_rows -= oldest.height
+            self._waiting_bytes -= int(oldest.estimated_size())
             self.dropped += oldest.height
 
     def part(self, most: int) -> pl.DataFrame | None:
@@ -100,7 +129,7 @@ class LiveQuery:
         """The rows since the last call. Raises the error that stopped the query, once all its rows are
         fetched.
         """
-        frames, self._waiting, self._waiting_rows = self._waiting, [], 0
+        frames, self._waiting, self._waiting_rows, self._waiting_bytes = self._waiting, [], 0, 0
         for frame in frames:
             yield Answer(self.query.schema, frame, self.watermark)
         if self.failure is not None and not frames:
