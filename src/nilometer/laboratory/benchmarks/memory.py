@@ -172,18 +172,14 @@ def _measured(task: str, found: dict[str, float], sensors: int, turns: int) -> M
 
 
 def _apart(key: str, queries: int, sensors: int, turns: int) -> dict[str, float]:
-    command = [
-        sys.executable,
-        "-m",
-        "nilometer.laboratory.benchmarks.memory",
-        json.dumps([key, queries, sensors, turns]),
-    ]
+    code = (
+        "import importlib, json, sys\n"
+        "flooded = importlib.import_module(sys.argv[1]).flooded\n"
+        "print(json.dumps(flooded(*json.loads(sys.argv[2]))))\n"
+    )
+    command = [sys.executable, "-c", code, __name__, json.dumps([key, queries, sensors, turns])]
     done = subprocess.run(command, env=os.environ | ONE_THREAD, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ResourceError("the benchmark's own process failed", detail=done.stderr.strip()[-500:])
     found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
-
-
-if __name__ == "__main__":
-    print(json.dumps(flooded(*json.loads(sys.argv[1]))))
