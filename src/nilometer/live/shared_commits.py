@@ -211,10 +211,15 @@ class SharedCommits:
         self._pending[query.key] = Line(place, (), group, place.ledger, about=True, begins=query.begins)
         self.queries[query.key] = query
         self._committed.setdefault(group, dict(offsets))
-        self._hold(raise_only=recovered is not None and recovered.fresh)
+        if recovered is not None and recovered.fresh:
+            self._hold(raise_only=True)
+        else:
+            self._hold_at_least(query.held)
 
     def forget_private(self, query: SharedQuery) -> None:
         """The shared reader holds retention for this query from here on."""
+        if query.place.number <= 0 and not first_number(self._directory, query.name):
+            return  # a new query has none
         for stream in self._logs.streams():
             log = self._logs.log(stream)
             if reader_of(query.name) in log.readers():
@@ -361,6 +366,16 @@ class SharedCommits:
                 if stream not in needed and READER in self._logs.log(stream).readers():
                     self._logs.log(stream).forget_reader(READER)
                     self._held.pop(stream, None)
+
+    def _hold_at_least(self, offsets: Offsets) -> None:
+        """Let retention keep what one more query may read."""
+        for stream, at in offsets.items():
+            before = self._held.get(stream)
+            if before is None:
+                self._hold(raise_only=False)
+            elif at < before:
+                store_offset(self._logs.log(stream).files, READER, at)
+                self._held[stream] = at
 
     def release(self, name: str) -> None:
         """A query was dropped: retention waits for it no more."""
