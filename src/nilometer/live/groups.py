@@ -18,7 +18,8 @@ from nilometer.ingest.manager import StreamManager
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.stored_tables import GroupExtents, StoredTables, greatest_time
-from nilometer.log import LogDirectory, Offset
+from nilometer.log import LogDirectory, Offset, StreamLog
+from nilometer.log.results.eras import Era
 from nilometer.types import INT_MAXIMUM
 
 ROUND_ROWS = 262_144
@@ -123,16 +124,53 @@ class Groups:
                     moved = True
         return moved
 
-    def replay(self, name: str, group: Group, start: Mapping[str, Offset], kept: LogDirectory) -> None:
-        """Replay the entries between a query's checkpoint and its last commit, and discard the answers."""
+    def replay(
+        self,
+        name: str,
+        group: Group,
+        start: Mapping[str, Offset],
+        kept: LogDirectory,
+        eras: Sequence[Era],
+    ) -> None:
+        """Replay the entries between a query's checkpoint and its last commit, each under the declarations of its
+        time, and discard the answers."""
+        at = {key: start.get(key, end) for key, end in group.offsets.items()}
+        for era in eras:
+            streams = {
+                key: replace(
+                    stream,
+                    delay=era.declared[key]["delay"],
+                    key=tuple(era.declared[key]["key"]),
+                    future=era.declared[key]["future"],
+                )
+                if key in era.declared
+                else stream
+                for key, stream in group.streams.items()
+            }
+            ended = era.until or {}
+            until = {key: min(end, ended.get(key, end)) for key, end in group.offsets.items()}
+            self._graph.declare(streams, start=group.name)
+            self._replay(name, group, at, until, {key: kept.log(stream) for key, stream in streams.items()})
+            at = {key: max(at[key], end) for key, end in until.items()}
+        self._graph.declare(group.streams, start=group.name)
+
+    def _replay(
+        self,
+        name: str,
+        group: Group,
+        start: Mapping[str, Offset],
+        end: Mapping[str, Offset],
+        kept: Mapping[str, StreamLog],
+    ) -> None:
         logs = {
-            key: kept.log(stream).read(start.get(key, group.offsets[key]))
-            for key, stream in group.streams.items()
+            key: log.read(start.get(key, end[key]))
+            for key, log in kept.items()
+            if start.get(key, end[key]) < end[key]
         }
         while logs:
             # The stream that is furthest behind comes next, so that memory stays bounded by the windows.
             key = min(logs, key=lambda stream: self._graph.stream_watermark(name, stream))
-            until = group.offsets[key]
+            until = end[key]
             entry = next(logs[key], None)
             if entry is None or Offset(entry.after.number - 1, entry.position) >= until:
                 del logs[key]
