@@ -12,8 +12,10 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 import pytest
+import typer
 
 from nilometer.cli import main as cli
+from nilometer.cli.typed_name import VERBS
 
 
 @pytest.fixture
@@ -179,7 +181,7 @@ def test_times_that_need_a_declaration_make_no_table(run, tmp_path: Path) -> Non
     assert code == 1
     assert "the times of 'zeiten.csv' need a declaration" in err
     assert "'zeit' is written as %d/%m/%Y %H:%M" in err
-    assert "nilometer inspect" in err
+    assert " inspect " in err
 
 
 def test_another_header_is_told(run, tmp_path: Path) -> None:
@@ -253,3 +255,15 @@ def test_the_only_column_of_times_is_the_time_and_one_bad_time_is_one_garbled_ro
     code, out, err = run("query", "--data", str(path), "SELECT id, v FROM air")
     assert code == 0
     assert "2 rows; air: 3 read, 1 garbled" in err
+
+
+def test_hints_begin_with_the_name_that_was_typed(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "zeiten.csv", ["31/12/2026 17:05,1", "31/12/2026 17:06,2"], "zeit,v")
+    monkeypatch.setenv("NILOMETER_COMMAND", "./nilo")
+    for json_option in ((), ("--json",)):
+        _, _, err = run("query", *json_option, "--data", str(path), "SELECT * FROM zeiten")
+        assert f"'./nilo inspect {path} --write'" in err
+    commands = typer.main.get_command(cli.application).commands  # type: ignore[attr-defined]
+    assert set(VERBS.split("|")) == set(commands)

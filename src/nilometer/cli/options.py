@@ -85,6 +85,24 @@ AllowGapsOption = Annotated[
         help="Read a log although segments of it are missing, and say which positions. Otherwise that is an error.",
     ),
 ]
+
+
+def _use_memory(text: str | None) -> str | None:
+    from nilometer.memory import give
+
+    give(text)
+    return text
+
+
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        callback=_use_memory,
+        help="The memory of this process, such as 2GB: NILOMETER_MEMORY and nilometer.toml say it, too.",
+    ),
+]
 SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="The query, a .sql file, or '-' for stdin.")]
 
 

@@ -17,6 +17,7 @@ from nilometer.cli.options import (
     HostOption,
     JsonOption,
     LogOrderOption,
+    MemoryOption,
     ProfileOption,
     QuietOption,
     SetOption,
@@ -49,6 +50,7 @@ def query(
     when_full: WhenFullOption = None,
     quiet: QuietOption = False,
     strict: StrictOption = False,
+    memory: MemoryOption = None,  # noqa: ARG001 the option takes effect when it is read
     set_: SetOption = None,
     catalog: CatalogOption = None,
     profile: ProfileOption = "default",
