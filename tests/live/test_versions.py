@@ -12,10 +12,10 @@ import pytest
 
 from live.test_damaged_logs import COUNTS, feed, field, finish
 from nilometer.engine import connect
-from nilometer.live import versions
+from nilometer.live import state_files, versions
 from nilometer.live.checkpoints import MANIFEST, Checkpoints
 from nilometer.live.control import folder_of
-from nilometer.live.standing import result_log
+from nilometer.live.standing import result_log, result_logs
 from nilometer.live.starts import BEGINNING
 from nilometer.live.station import Station
 from nilometer.live.versions import identity, version_of
@@ -23,6 +23,7 @@ from nilometer.log import LogDirectory
 from nilometer.log.formats import FormatError
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.record import Encoder, RecordKind
+from nilometer.log.results import shared_log
 from nilometer.log.segment import INDEX, SEGMENT
 
 KEPT = Path(__file__).parent / "previous_release"
@@ -31,7 +32,7 @@ WARM = "SELECT id, x FROM air WHERE x > 3"
 
 
 def answers(folder: Path, name: str) -> pl.DataFrame:
-    return pl.concat(list(result_log(folder, name).answers()))
+    return pl.concat([frame for log in result_logs(folder, name) for frame in log.answers()])
 
 
 def run(folder: Path, declared: str, *, crash: bool) -> list[str]:
@@ -125,7 +126,7 @@ def test_the_previous_release_is_taken_over(tmp_path: Path) -> None:
     assert notes == {name: f"{name} goes on after {before[name]} rows" for name in notes}
     for name in notes:
         assert answers(tmp_path, name).equals(answers(tmp_path, f"{name}_anew")), name
-    assert result_log(tmp_path, "counts").rows > before["counts"]
+    assert answers(tmp_path, "counts").height > before["counts"]
 
 
 def newer_record(folder: Path) -> None:
@@ -178,3 +179,15 @@ def test_files_of_a_newer_release_are_refused_and_left_alone(tmp_path: Path, new
         with pytest.raises(FormatError, match="this release of Nilometer knows"):
             meet()
     assert all(file.read_bytes() == data for file, data in was.items())
+
+
+@pytest.mark.parametrize("stamped", [state_files, shared_log])
+def test_a_state_and_a_commit_log_of_a_newer_release_are_refused(
+    tmp_path: Path, stamped: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed(tmp_path, 0, 33)
+    with monkeypatch.context() as newer:
+        newer.setattr(stamped, "FORMAT", 2)
+        run(tmp_path, "DELAY 2 MINUTES", crash=False)
+    with pytest.raises(FormatError, match="format 2, and this release of Nilometer knows up to 1"):
+        run(tmp_path, "DELAY 2 MINUTES", crash=False)

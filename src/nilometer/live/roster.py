@@ -57,6 +57,7 @@ class Roster:
     def close(self) -> None:
         """Show how the queries did, and remove them: they commit what they have answered."""
         self.show()
+        self._station.remove_together()
         for name in self._running:
             self._station.remove(name)
 
@@ -70,8 +71,9 @@ class Roster:
         """Install all queries that are not paused. If there is only one, the error that keeps it from running
         is raised.
         """
-        for definition in self._definitions:
-            self._keep(definition)
+        with self._station.together():
+            for definition in self._definitions:
+                self._keep(definition)
         if len(self._definitions) == 1 and self.refused:
             raise next(iter(self.refused.values()))
         for name, error in self.refused.items():
