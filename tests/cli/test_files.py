@@ -12,10 +12,8 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 import pytest
-import typer
 
 from nilometer.cli import main as cli
-from nilometer.cli.typed_name import VERBS
 
 
 @pytest.fixture
@@ -265,5 +263,13 @@ def test_hints_begin_with_the_name_that_was_typed(
     for json_option in ((), ("--json",)):
         _, _, err = run("query", *json_option, "--data", str(path), "SELECT * FROM zeiten")
         assert f"'./nilo inspect {path} --write'" in err
-    commands = typer.main.get_command(cli.application).commands  # type: ignore[attr-defined]
-    assert set(VERBS.split("|")) == set(commands)
+
+
+def test_limit_leaves_nothing_unanswered(run, tmp_path: Path) -> None:
+    path = write(tmp_path / "air.csv", lines(1, 20))
+    code, out, err = run(
+        "query", "--strict", "--data", str(path), "SELECT DATE(ts) AS day, v FROM air LIMIT 2"
+    )
+    assert code == 0, err
+    assert out.splitlines()[-1].startswith("2026-01-02T00:00:00Z")
+    assert "unanswered" not in err

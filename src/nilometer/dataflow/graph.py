@@ -289,6 +289,13 @@ class Graph:
         query = self._query(name)
         return query.group.ledger(name) if query.failure is None else query.failure.ledger
 
+    def analysis(self, name: str) -> str:
+        """The query's plan with the work of each operator so far."""
+        query = self._query(name)
+        if query.failure is not None:
+            raise query.failure.error
+        return query.group.analysis(name)
+
     def watermark(self, name: str) -> int | None:
         """The query's watermark; None if it reads no stream."""
         pace = self._query(name).group.pace

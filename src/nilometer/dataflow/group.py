@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from nilometer.dataflow.analysis import measures, remark, state_sizes
 from nilometer.dataflow.answers import Answers
 from nilometer.dataflow.books import Books
 from nilometer.dataflow.dataflow import Dataflow
@@ -25,6 +26,7 @@ from nilometer.dataflow.stages import Passing, Round, StreamReader, TableReader,
 from nilometer.dataflow.watermark import Leaf
 from nilometer.errors import NilometerError
 from nilometer.plan import physical
+from nilometer.plan.explain import explain_text
 
 
 @dataclass(eq=False)
@@ -172,6 +174,30 @@ class Group:
             elif shed := sum(shed_by(worker)):
                 total += QueryLedger(delivered=-shed, shed=shed)
         return total
+
+    def analysis(self, name: str) -> str:
+        """The plan of a query with the work of each operator since this process began, and how many other queries
+        share it. A filter has no operators of its own: the bank of its stream evaluates all filters together."""
+        root = self.roots[name]
+        if isinstance(root.top, Member):
+            others = sum(isinstance(other.top, Member) for other in self.roots.values()) - 1
+            account = ", ".join(
+                f"{count:,} {what}" for what, count in root.top.ledger.as_dict().items() if count
+            )
+            return f"{explain_text(root.plan)}\n-- one filter bank with {others} other queries: {account}"
+        used = set(self.flow.below(root.top))
+        found = measures(self.flow, root.plan, state_sizes(self.flow, used))
+
+        def note(node: object) -> str | None:
+            measure = found.get(node)  # type: ignore[call-overload]
+            if measure is None:
+                return None if isinstance(node, physical.Exchange) else "done by the operator above"
+            place, _ = self.flow.origins[node]  # type: ignore[index]
+            others = len(self._users[place]) - 1
+            shared = f", shared with {others} other{'' if others == 1 else 's'}" if others else ""
+            return remark(measure, inputs=len(node.inputs)) + shared  # type: ignore[attr-defined]
+
+        return explain_text(root.plan, note)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.group import fits
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.policy import Policy
-from nilometer.errors import ConfigurationError, DataError, NilometerError
+from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.control import control_of, folder_of
@@ -391,6 +391,19 @@ class Station:
             0 if tables is None else tables.failures,
             sessions_lost_of(self.manager, physical.streams_of(live.query.physical)),
         )
+
+    def analysis(self, name: str) -> str:
+        """The plan of a running query with the work of each operator since this process began."""
+        if name not in self.queries:
+            raise ConfigurationError(
+                f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
+            )
+        if name in self._spark:
+            raise UnsupportedError(
+                f"'{name}' runs on Spark, which does not measure single operators",
+                hint="`queries` shows its batches; `explain --analyze` measures on the gateway",
+            )
+        return self.graph.analysis(name)
 
     def _feed(self, group: Group) -> bool:
         """Feed new entries to a group, unless its answers wait for room on the disk, or for a slow client."""
