@@ -29,6 +29,7 @@ from nilometer.cli import (
     serve,
     simulate,
     sql,
+    storm,
     streams,
 )
 from nilometer.cli.console import fail
@@ -54,6 +55,7 @@ VERBS = (
     log,
     bench,
     reproduce,
+    storm,
 )
 
 NILO_VERBS = "./nilo also knows: python, test, lint, types, contract, format, wheel, lock."
