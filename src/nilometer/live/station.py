@@ -257,7 +257,10 @@ class Station:
         start: Start,
     ) -> LiveQuery:
         """Start or resume a durable query. It has a group of its own, because its state is not shared."""
-        if standing.recovered is not None and not fits(standing.recovered.panes, query.physical, self):
+        if standing.recovered is not None and (
+            standing.recovered.layout not in ("", standing.layout)
+            or not fits(standing.recovered.panes, query.physical, self)
+        ):
             standing.forget_state()
         recovered = standing.recovered
         logs = {key: self.logs.log(stream) for key, stream in streams.items()}
@@ -274,7 +277,7 @@ class Station:
             physical.tables_of(query.physical),
             self.table,
             self.clock(),
-            Kept(folder_of(self.directory, name), standing.version, self._failpoint),
+            Kept(folder_of(self.directory, name), standing.version, self._failpoint, standing.same_plan),
             self._begin_read,
             restored=recovered is not None and bool(recovered.panes),
         )
@@ -284,7 +287,7 @@ class Station:
             if recovered is not None:
                 if recovered.panes:
                     self.graph.restore(name, recovered.panes)
-                self._groups.replay(group, recovered.start, self.logs)
+                self._groups.replay(group, recovered.start, self.logs, standing.eras)
             standing.begin(offsets, self.clock(), logs)
             for key in sorted(set(self.logs.streams()) - streams.keys()):
                 # An older version of the query may have read this stream.
