@@ -75,7 +75,7 @@ def test_a_lost_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "given" in str(run(Case(1, frozenset(), steps=12)).wrong)
 
 
-@pytest.mark.xfail(strict=True, reason="issue 15, point 3: the identity of a query lacks DELAY and KEY")
+@pytest.mark.xfail(strict=True, reason="issue 15, point 3: the judge knows no eras of declarations")
 def test_changed_streams() -> None:
     assert run(Case(25, frozenset({Fault.KILLS, Fault.STREAMS}), steps=14)).wrong is None
 
