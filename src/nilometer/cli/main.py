@@ -13,9 +13,11 @@ import typer
 
 from nilometer.cli import (
     answers,
+    apply,
     bench,
     compile,
     demo,
+    execute,
     explain,
     inspect,
     listen,
@@ -41,6 +43,8 @@ VERBS = (
     sql,
     serve,
     run,
+    execute,
+    apply,
     queries,
     answers,
     explain,

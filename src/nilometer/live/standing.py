@@ -19,7 +19,7 @@ from nilometer.errors import ResourceError
 from nilometer.live.checkpoints import Checkpoint, Checkpoints, Panes
 from nilometer.live.control import first_number, folder_of, settle
 from nilometer.live.declarations import CompiledQuery
-from nilometer.live.recovery import from_its_beginning, recover
+from nilometer.live.recovery import Recovered, from_its_beginning, recover
 from nilometer.log import LogSettings, Offset, StreamLog, failpoints
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.files import Lock
@@ -219,6 +219,18 @@ class DurableQuery:
         self.trouble: str | None = None
         self._rebuilds = False
 
+    def take_state(self, found: Recovered) -> None:
+        """A new version goes on with the state that was found for it (replaced_state.py)."""
+        self.recovered = found
+
+    @property
+    def before(self) -> Checkpoint | None:
+        """The last checkpoint of the version before this one."""
+        saved, last = self._checkpoints.load(), None if self.recovered is None else self.recovered.last
+        if saved is None or last is None or saved.commit.version != last.version:
+            return None
+        return saved if saved.commit.number <= last.number else None
+
     def forget_state(self) -> None:
         """The checkpoint is of another release: the state is made again by reading the logs since this version began."""
         assert self.recovered is not None, "a state that was not there"
@@ -240,15 +252,13 @@ class DurableQuery:
         if self.recovered is None:
             return None
         before = self.recovered.last.version
+        empty_state = "" if self._keeps_state else ", with an empty state"
         if not self.recovered.fresh:
             rebuilt = "; its checkpoint is of another release: the state is rebuilt from the logs"
             return f"{name} goes on after {self.rows} rows{rebuilt if self._rebuilds else ''}"
         if before != self.version and before.removeprefix(ON_SPARK) == self.version.removeprefix(ON_SPARK):
-            return f"{name} ran on {host_of(before)} before: it goes on where it stood there, with an empty state"
-        return (
-            f"{name} has changed since it last ran:"
-            " the new version goes on where the old one stood, with an empty state"
-        )
+            return f"{name} ran on {host_of(before)} before: it goes on where it stood there{empty_state}"
+        return f"{name} has changed since it last ran: the new version goes on where the old one stood{empty_state}"
 
     def find_trimmed(self, logs: Mapping[str, StreamLog]) -> Trimmed:
         """Find the rows that the query still has to read, or read again, and that the logs (by lower-case
@@ -264,9 +274,15 @@ class DurableQuery:
                 state += max(0, min(first, committed) - again)
         return Trimmed(unread, state)
 
-    def begin(self, offsets: Mapping[str, Offset], now: int, logs: Mapping[str, StreamLog]) -> None:
+    def begin(
+        self,
+        offsets: Mapping[str, Offset],
+        now: int,
+        logs: Mapping[str, StreamLog],
+        panes: Callable[[], Panes] = dict,
+    ) -> None:
         """The query goes on, or begins, at these offsets in these logs. A new query records this before it
-        reads anything.
+        reads anything, with the state that it has from an older version, or has read from the logs.
         """
         self._offsets = dict(offsets)
         self._logs = dict(logs)
@@ -276,11 +292,11 @@ class DurableQuery:
         self._committed_at = self._saved_at = now
         if self.recovered is None or self.recovered.fresh:
             self._number += 1
-            self._began = dict(offsets)
+            self._began = {key: min(started.get(key, offset), offset) for key, offset in offsets.items()}
             first = self._commit_of(self._number, self._offsets, QueryLedger())
             # The checkpoint first: without its commit it has no effect, and a commit without its checkpoint
             # only means reading from further back.
-            self._checkpoints.save(Checkpoint(first, {}))
+            self._checkpoints.save(Checkpoint(first, panes()))
             self._results.commit(empty(self._columns), first)
         else:
             # If these differ, because the logs have lost rows, the next commit records it, even without

@@ -38,6 +38,7 @@ from nilometer.live.on_spark import OnSpark
 from nilometer.live.outside import Outside
 from nilometer.live.proxies import Fleet
 from nilometer.live.query_metrics import QueryMetrics, completeness_of, sessions_lost_of
+from nilometer.live.replaced_state import Choice, new_state
 from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, offsets_at
 from nilometer.live.station_settings import StationSettings
@@ -122,9 +123,12 @@ class Station:
         start: Start = NOW,
         durable: bool = False,
         on: str = "gateway",
+        state: Choice | None = None,
+        same_state: bool = False,
     ) -> LiveQuery:
         """Run a query from now, from the beginning of the logs, or from a time. A durable query goes on from
-        where it was when it, or the machine, last stopped."""
+        where it was when it, or the machine, last stopped. If its text has changed, `state` says where its state
+        comes from; `same_state`: the old text had the same (replaced_state.py)."""
         query = query.standing()
         if name is None:
             self._numbers += 1
@@ -144,7 +148,7 @@ class Station:
         elif durable:
             standing = DurableQuery(self.directory, name, query, self._failpoint)
             try:
-                live = self._resume(name, query, streams, standing, start)
+                live = self._resume(name, query, streams, standing, start, state, same_state=same_state)
             except BaseException:
                 standing.close()
                 raise
@@ -203,12 +207,22 @@ class Station:
         streams: dict[str, Stream],
         standing: DurableQuery,
         start: Start,
+        state: Choice | None,
+        *,
+        same_state: bool,
     ) -> LiveQuery:
         """Start or resume a durable query. It has a group of its own, because its state is not shared."""
-        if standing.recovered is not None and not fits(standing.recovered.panes, query.physical, self):
+        logs = {key: self.logs.log(stream) for key, stream in streams.items()}
+        told = ""
+        if standing.recovered is not None and standing.recovered.fresh:
+            before = standing.before if same_state else None
+            usable = before is not None and fits(before.panes, query.physical, self)
+            found = new_state(state, standing.recovered, before, query.physical, same_state=usable, logs=logs)
+            standing.take_state(found.found)
+            told = f"; {found.told}"
+        elif standing.recovered is not None and not fits(standing.recovered.panes, query.physical, self):
             standing.forget_state()
         recovered = standing.recovered
-        logs = {key: self.logs.log(stream) for key, stream in streams.items()}
         if recovered is None:
             offsets = offsets_at(logs, start)
         else:
@@ -233,7 +247,7 @@ class Station:
                 if recovered.panes:
                     self.graph.restore(name, recovered.panes)
                 self._groups.replay(name, group, recovered.start, self.logs)
-            standing.begin(offsets, self.clock(), logs)
+            standing.begin(offsets, self.clock(), logs, (lambda: self.graph.snapshot(name)) if told else dict)
             self.manager.register(group.name, streams.values(), offsets)
         except BaseException:
             self._groups.abolish(name, group)
@@ -242,7 +256,7 @@ class Station:
             # An older version of the query may have read this stream.
             self.logs.log(key).forget_reader(reader_of(name))
         live.rows = standing.rows
-        live.note = standing.note(name)
+        live.note = None if (note := standing.note(name)) is None else note + told
         if trimmed:
             live.trimmed = trimmed.unread
             live.note = f"{live.note}; {trimmed}"
