@@ -17,6 +17,7 @@ from log.logs import COLUMNS, frame, open_log, rows_of, scratch
 from nilometer.errors import DataError
 from nilometer.log import Damage, Letter, StreamLog
 from nilometer.log.local_files import LocalFiles
+from nilometer.log.manifest import FILE as MANIFEST
 from nilometer.log.record import Encoder, RecordKind, records_in
 from nilometer.log.segment import INDEX, SEGMENT
 from nilometer.log.verify import Verdict
@@ -66,6 +67,11 @@ def test_a_flipped_bit_is_noticed_by_verify_and_by_scan(place: int) -> None:
         if file.suffix == ".json":
             with pytest.raises(DataError, match="reader 'r' is damaged"):
                 log.reader("r")
+        elif file.name == MANIFEST:
+            # The segments are as they were, and are read; the writer must know what else there should be.
+            assert_frame_equal(rows_of(log), frame(0, 30))
+            with pytest.raises(DataError, match=r"manifest .* is damaged"):
+                _ = log.writer
         else:
             with pytest.raises(DataError, match="damaged"):
                 rows_of(log)

@@ -221,6 +221,10 @@ def report_changes(station: Station, states: dict[str, str]) -> None:
         if states.get(name) != text:
             states[name] = text
             message(f"{name}: {text}")
+        for remark in station.manager.remarks(name):
+            if states.setdefault(f"{name}: {remark}", "") == "":
+                states[f"{name}: {remark}"] = "said"
+                message(f"{name}: {remark}")
         lost = station.manager.sessions_lost(name)
         if lost and states.get(f"sessions of {name}") != str(lost):
             states[f"sessions of {name}"] = str(lost)

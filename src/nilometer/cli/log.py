@@ -1,4 +1,4 @@
-"""`nilometer log`: show, verify, trim and replay the durable logs of a data directory."""
+"""`nilometer log`: show, trim and replay the durable logs of a data directory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nilometer.cli.console import message, print_json, print_records, print_table, time_of
-from nilometer.cli.options import JsonOption
-from nilometer.errors import ConfigurationError
+from nilometer.cli.options import AllowGapsOption, JsonOption
+from nilometer.errors import ConfigurationError, DataError
 from nilometer.printable import printable, printable_text
 from nilometer.types import DAY, HOUR, MINUTE, SECOND, format_time
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nilometer.log import LogDirectory, StreamLog
 
 commands = typer.Typer(
-    help="Inspect the durable logs of the streams: ls, tail, dead, demand, verify, trim, replay.",
+    help="Inspect the durable logs of the streams: ls, tail, dead, demand, verify, repair, trim, replay.",
     no_args_is_help=True,
 )
 
@@ -51,6 +51,10 @@ UNITS = {"s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 
 def register(application: typer.Typer) -> None:
     """Add the verb."""
+    from nilometer.cli.log_damage import repair, verify
+
+    commands.command("verify")(verify)
+    commands.command("repair")(repair)
     application.add_typer(commands, name="log")
 
 
@@ -65,9 +69,15 @@ def list_logs(data: PlaceOption = ".", json: JsonOption = False) -> None:
     if json:
         print_records(records, True)
     else:
-        print_records([record | {"readers": _lags(record["readers"])} for record in records], False)
+        shown = [record | {"readers": _lags(record["readers"])} for record in records]
+        print_records([{k: v for k, v in record.items() if k != "missing"} for record in shown], False)
     if not records:
         message(f"no stream has a log in {data}")
+    damaged = [f"{record['stream']}: {what}" for record in records for what in record["missing"]]
+    for what in damaged:
+        message(f"{what}; see nilometer log verify")
+    if damaged:
+        raise typer.Exit(1)
 
 
 @commands.command("tail")
@@ -75,6 +85,7 @@ def tail(
     stream: StreamArgument,
     rows: Annotated[int, typer.Option("-n", "--rows", min=0, help="The number of rows.")] = 10,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for new rows, until Ctrl-C.")] = False,
+    allow_gaps: AllowGapsOption = False,
     data: PlaceOption = ".",
     json: JsonOption = False,
 ) -> None:
@@ -82,7 +93,7 @@ def tail(
 
     Example: nilometer log tail river -n 20 --follow
     """
-    log = _directory(data).existing(stream)
+    log = _directory(data, allow_gaps=allow_gaps).existing(stream)
     last = log.tail(rows)
     show = _writer("jsonl" if json or follow else "table")
     show(last)
@@ -145,35 +156,6 @@ def demand(stream: StreamArgument, data: PlaceOption = ".", json: JsonOption = F
         message(f"nothing was ever demanded of {stream}")
 
 
-@commands.command("verify")
-def verify(streams: StreamsArgument = None, data: PlaceOption = ".", json: JsonOption = False) -> None:
-    """Check all checksums, and that positions have no gaps; exits with 1 if anything is damaged.
-
-    Example: nilometer log verify --data field/
-    """
-    directory = _directory(data)
-    damaged = 0
-    for name in streams or directory.streams():
-        verdict = directory.existing(name).verify()
-        if json:
-            damages = [
-                {"file": d.segment, "start": d.start, "end": d.end, "what": d.what} for d in verdict.damages
-            ]
-            record = {"stream": name, "segments": verdict.segments, "records": verdict.records}
-            record |= {"rows": verdict.rows, "bytes": verdict.size, "damages": damages}
-            print_records([record], True)
-        else:
-            state = "damaged" if verdict.damages else "whole"
-            print(
-                f"{name}: {state}: {verdict.segments} segments, {verdict.records} records, {verdict.rows} rows"
-            )
-            for damage in verdict.damages:
-                print(f"  {damage.segment}, bytes {damage.start} to {damage.end}: {damage.what}")
-        damaged += len(verdict.damages)
-    if damaged:
-        raise typer.Exit(1)
-
-
 @commands.command("trim")
 def trim(
     streams: StreamsArgument = None,
@@ -221,6 +203,7 @@ def replay(
     csv: Annotated[
         bool, typer.Option("--csv", help="Write CSV with a header instead of JSON lines.")
     ] = False,
+    allow_gaps: AllowGapsOption = False,
     data: PlaceOption = ".",
     json: JsonOption = False,
 ) -> None:
@@ -232,30 +215,44 @@ def replay(
         raise ConfigurationError(
             "the rows are written as JSON lines or as CSV, not both", hint="leave one out"
         )
-    log = _directory(data).existing(stream)
+    log = _directory(data, allow_gaps=allow_gaps).existing(stream)
     span = (time_of(start), time_of(end))
     show = _writer("csv" if csv else "jsonl")
     rows = 0
     for frame in log.scan(time_range=None if span == (None, None) else span):
         show(frame)
         rows += frame.height
+    for loss in log.lost:
+        message(f"{stream}: {loss} are lost, by the log's records: {loss.why}")
     message(f"{rows} row{'' if rows == 1 else 's'} of {stream}")
 
 
 # ---- in and out ------------------------------------------------------------------------------------------------------
 
 
-def _directory(data: str) -> LogDirectory:
+def _directory(data: str, *, allow_gaps: bool = False) -> LogDirectory:
     from nilometer.log import LogDirectory
+    from nilometer.log.segment import allow_gaps as allowing
+    from nilometer.log.segment import refuse
 
-    return LogDirectory(data)
+    return LogDirectory(
+        data, on_damage=allowing(lambda damage: message(damage.what)) if allow_gaps else refuse
+    )
 
 
 def _listed(name: str, log: StreamLog) -> dict[str, Any]:
-    segments = log.segments()
+    from nilometer.log import Offset
+
+    missing: list[str] = []
+    try:
+        segments = log.segments()
+        missing = log.gaps()
+    except DataError as error:
+        missing.append(error.message)
+        segments = []
     least = [s.index.least_time for s in segments if s.index.least_time is not None]
     greatest = [s.index.greatest_time for s in segments if s.index.greatest_time is not None]
-    end = log.end
+    end = Offset() if missing and not segments else log.end
     return {
         "stream": name,
         "segments": len(segments),
@@ -264,7 +261,9 @@ def _listed(name: str, log: StreamLog) -> dict[str, Any]:
         "positions": [log.start.position, end.position],
         "from": format_time(min(least)) if least else None,
         "to": format_time(max(greatest)) if greatest else None,
+        "lost": sum(loss.rows for loss in log.lost),
         "readers": {reader: end.position - at.position for reader, at in log.readers().items()},
+        "missing": missing,
     }
 
 

@@ -78,6 +78,31 @@ LogOrderOption = Annotated[
         "sorted by time.",
     ),
 ]
+AllowGapsOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-gaps",
+        help="Read a log although segments of it are missing, and say which positions. Otherwise that is an error.",
+    ),
+]
+
+
+def _use_memory(text: str | None) -> str | None:
+    from nilometer.memory import give
+
+    give(text)
+    return text
+
+
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        callback=_use_memory,
+        help="The memory of this process, such as 2GB: NILOMETER_MEMORY and nilometer.toml say it, too.",
+    ),
+]
 SqlArgument = Annotated[str, typer.Argument(metavar="SQL", help="The query, a .sql file, or '-' for stdin.")]
 
 
@@ -87,6 +112,7 @@ def database_of(
     on: str = "gateway",
     *,
     log_order: bool = False,
+    allow_gaps: bool = False,
     tell: bool = True,
 ) -> Any:
     """Connect to the database that the options name; `tell` its notes."""
@@ -101,6 +127,7 @@ def database_of(
     if len(plain) > 1:
         plain, named = named_after_files(plain, named)
     database = connect(plain[0] if plain else None, catalog=catalog, on=on, log_order=log_order)
+    database.data.allow_gaps = allow_gaps
     for stream, path in named.items():
         database.attach(stream, path)
     for note in database.notes if tell else ():

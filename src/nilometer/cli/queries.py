@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from nilometer.cli.console import message, print_records
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.memory import size_of
 from nilometer.types import format_bytes
 
 if TYPE_CHECKING:
@@ -236,20 +236,6 @@ def trim_command(
         )
     record = {"query": done.name, "segments": done.segments, "rows": done.rows, "bytes": done.size}
     print_records([record], json)
-
-
-def size_of(text: str) -> int:
-    """
-    >>> size_of("500kB"), size_of("2GB")
-    (500000, 2000000000)
-    """
-    from nilometer.errors import ConfigurationError
-
-    units = {"B": 1, "kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
-    found = re.fullmatch(r"(\d+) ?(B|kB|MB|GB)", text.strip())
-    if found is None:
-        raise ConfigurationError(f"'{text}' is no size", hint="write it as 500kB, 20MB or 2GB")
-    return int(found[1]) * units[found[2]]
 
 
 def list_queries(data: str | None, json: bool, catalog: str | None) -> None:

@@ -11,11 +11,13 @@ from nilometer.cli.console import parameters_of, print_json, print_records, prin
 from nilometer.cli.live import SecondsOption, WhenFullOption, is_live
 from nilometer.cli.live_query import run_live
 from nilometer.cli.options import (
+    AllowGapsOption,
     CatalogOption,
     DataListOption,
     HostOption,
     JsonOption,
     LogOrderOption,
+    MemoryOption,
     ProfileOption,
     QuietOption,
     SetOption,
@@ -44,9 +46,11 @@ def query(
         bool, typer.Option("--follow/--no-follow", help="Wait for new readings, or read only the logs.")
     ] = True,
     log_order: LogOrderOption = False,
+    allow_gaps: AllowGapsOption = False,
     when_full: WhenFullOption = None,
     quiet: QuietOption = False,
     strict: StrictOption = False,
+    memory: MemoryOption = None,  # noqa: ARG001 the option takes effect when it is read
     set_: SetOption = None,
     catalog: CatalogOption = None,
     profile: ProfileOption = "default",
@@ -65,7 +69,7 @@ def query(
     from nilometer.plan.physical import most_rows
 
     with quietly(quiet):
-        database = database_of(data, catalog, on, log_order=log_order, tell=not json)
+        database = database_of(data, catalog, on, log_order=log_order, allow_gaps=allow_gaps, tell=not json)
         text = read_sql(sql)
         statement = parse(text)
         if isinstance(statement, ast.Show):

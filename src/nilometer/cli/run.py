@@ -10,7 +10,14 @@ import typer
 from nilometer.cli.console import message
 from nilometer.cli.deliveries import report_deliveries, routes_of, summarize_deliveries
 from nilometer.cli.live import SecondsOption, WhenFullOption, follow, open_owner, stopped_by_signal
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, LiveHostOption, database_of
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    LiveHostOption,
+    MemoryOption,
+    database_of,
+)
 
 
 def register(application: typer.Typer) -> None:
@@ -39,6 +46,7 @@ def run(
     to: ToOption = None,
     on: LiveHostOption = "gateway",
     when_full: WhenFullOption = None,
+    memory: MemoryOption = None,  # noqa: ARG001 the option takes effect when it is read
     catalog: CatalogOption = None,
 ) -> None:
     """Run the standing queries (CREATE QUERY) of a data directory and keep their answers, until Ctrl-C.

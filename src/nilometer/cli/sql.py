@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nilometer.cli.options import CatalogOption, DataOption, HostOption, JsonOption, database_of
+from nilometer.cli.options import CatalogOption, DataOption, HostOption, JsonOption, MemoryOption, database_of
 
 
 def register(application: typer.Typer) -> None:
@@ -22,6 +22,7 @@ def sql(
         str | None, typer.Option("--command", "-c", metavar="SQL", help="Run these statements and exit.")
     ] = None,
     json: JsonOption = False,
+    memory: MemoryOption = None,  # noqa: ARG001 the option takes effect when it is read
     catalog: CatalogOption = None,
 ) -> None:
     r"""Open a shell: statements end with a semicolon, Tab completes, \? lists the commands.

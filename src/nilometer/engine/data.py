@@ -53,6 +53,8 @@ class Data:
     """The form of files whose columns have other names than the stream's."""
     log_order: bool = False
     """Whether the order of the rows in a file is the order in which they arrived: then some may be late."""
+    allow_gaps: bool = False
+    """Whether a log is read although entries of it are missing; `notes` then says which."""
     _remarks: dict[str, str] = field(default_factory=dict)
 
     # ---- attaching ---------------------------------------------------------------------------------------------------
@@ -257,8 +259,14 @@ class Data:
         if self.base is None or not (self.base / LOG_FOLDER).is_dir():
             return []
         from nilometer.log import LogDirectory
+        from nilometer.log.segment import allow_gaps, refuse
 
-        return list(LogDirectory(self.base).log(stream).entries())
+        name = stream.name
+        told = allow_gaps(lambda damage: self._note(f"the log of {name} has a gap: {damage.what}"))
+        log = LogDirectory(self.base, on_damage=told if self.allow_gaps else refuse).log(stream)
+        for loss in log.lost:
+            self._note(f"the log of {name} has lost {loss}, by its records: {loss.why}")
+        return list(log.entries())
 
     def _note(self, note: str) -> None:
         if note not in self.notes:

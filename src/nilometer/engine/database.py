@@ -18,7 +18,9 @@ from nilometer.engine.opening import open_data, open_stream
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.language import ast, parse, parse_script, print_statement
+from nilometer.memory import give
 from nilometer.redaction import redacted
+from nilometer.settings_file import apply_settings
 from nilometer.types import format_duration, format_time, parse_time
 
 if TYPE_CHECKING:
@@ -349,6 +351,7 @@ def connect(
     catalog: str | None = None,
     on: str = "gateway",
     log_order: bool = False,
+    memory: str | None = None,
 ) -> Database:
     """Open a database.
 
@@ -365,7 +368,13 @@ def connect(
     log_order:
         Whether the order of the rows in a file is the order in which they arrived, so that readings beyond their
         stream's DELAY are late. Otherwise the readings of a file are sorted by time, and none of them is late.
+    memory:
+        The memory of this process, such as "2GB": it is divided among queries, sources and files. None: what
+        NILOMETER_MEMORY or nilometer.toml says, else 4 GiB.
     """
+    if memory is not None:
+        give(memory)
+    apply_settings(_directory(data))
     if catalog is None:
         database = Database(Catalog(), on)
         kept = data is not None
@@ -378,3 +387,10 @@ def connect(
     if data is not None:
         open_data(database, data, kept=kept)
     return database
+
+
+def _directory(data: str | Path | Mapping[str, str | Path] | None) -> Path | None:
+    """The directory whose settings count."""
+    if data is None or isinstance(data, Mapping):
+        return None
+    return Path(data) if Path(data).is_dir() else Path(data).parent

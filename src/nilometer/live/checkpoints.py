@@ -16,11 +16,13 @@ from typing import Any
 
 from nilometer.log.checksum import checksum_of
 from nilometer.log.files import Files
+from nilometer.log.formats import STAMP, check_format
 from nilometer.log.results.result_log import Commit
 from nilometer.log.writer import resources
 
 MANIFEST = "manifest.json"
 FOLDER = "panes"
+FORMAT = 1
 
 Panes = Mapping[str, dict[str, bytes]]
 """By part (a stage, or a stream's entrance), then by the name of the pane."""
@@ -60,7 +62,7 @@ class Checkpoints:
                         self._files.replace(f"{FOLDER}/{digest}", data)
                         there.add(digest)
                         self.written += len(data)
-            manifest = {"commit": checkpoint.commit.note(), "panes": named}
+            manifest = {STAMP: FORMAT, "commit": checkpoint.commit.note(), "panes": named}
             body = json.dumps(manifest, sort_keys=True)
             whole = {"checksum": _checksum(body), "manifest": body}
             self._files.replace(MANIFEST, json.dumps(whole).encode())
@@ -71,17 +73,30 @@ class Checkpoints:
     def load(self) -> Checkpoint | None:
         """The latest complete checkpoint."""
         try:
-            manifest = self._manifest()
-            if manifest is None:
-                return None
-            panes = {
-                part: {name: self._pane(digest) for name, digest in named.items()}
-                for part, named in manifest["panes"].items()
-            }
-            self._count(panes)
-            return Checkpoint(Commit.of(manifest["commit"]), panes)
+            return self._load()
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
+
+    def damage(self) -> str | None:
+        """The reason why a checkpoint that was saved cannot be loaded; None if it can, or if there is none."""
+        try:
+            self._load()
+        except FileNotFoundError as error:
+            missing = str(error.filename or "")
+            return None if missing.endswith(MANIFEST) else "a pane of the checkpoint is missing"
+        except (ValueError, KeyError, TypeError) as error:
+            return f"the checkpoint is damaged: {error}"
+        return None
+
+    def _load(self) -> Checkpoint:
+        manifest = self._manifest()
+        check_format(manifest, FORMAT, f"the checkpoint at {self._files.place}")
+        panes = {
+            part: {name: self._pane(digest) for name, digest in named.items()}
+            for part, named in manifest["panes"].items()
+        }
+        self._count(panes)
+        return Checkpoint(Commit.of(manifest["commit"]), panes)
 
     def _count(self, panes: Panes) -> None:
         sizes = [len(data) for named in panes.values() for data in named.values()]
@@ -90,7 +105,9 @@ class Checkpoints:
     def _manifest(self) -> Any:
         whole = json.loads(bytes(self._files.read(MANIFEST)))
         body = whole["manifest"]
-        return json.loads(body) if whole["checksum"] == _checksum(body) else None
+        if whole["checksum"] != _checksum(body):
+            raise ValueError("its manifest fails its checksum")
+        return json.loads(body)
 
     def _pane(self, digest: str) -> bytes:
         data = bytes(self._files.read(f"{FOLDER}/{digest}"))

@@ -12,9 +12,11 @@ from nilometer.errors import NilometerError
 from nilometer.live.answers import Answer
 from nilometer.live.declarations import CompiledQuery
 from nilometer.log import Offset
+from nilometer.memory import budget
 
 WAITING_ROWS = 1_000_000
-"""How many rows of an answer wait to be fetched. Older rows are dropped, and counted."""
+"""How many rows of an answer wait to be fetched, in no more bytes than the process has for results. Older rows are
+dropped, and counted."""
 
 
 @dataclass
@@ -51,6 +53,7 @@ class LiveQuery:
     """Where the query began."""
     _waiting: list[pl.DataFrame] = field(default_factory=list)
     _waiting_rows: int = 0
+    _waiting_bytes: int = 0
 
     def __post_init__(self) -> None:
         self.began = dict(self.offsets)
@@ -80,9 +83,12 @@ class LiveQuery:
                     continue
             self._waiting.append(frame)
             self._waiting_rows += frame.height
-        while self._waiting_rows > WAITING_ROWS and len(self._waiting) > 1:
+            self._waiting_bytes += int(frame.estimated_size())
+        most = budget().results
+        while len(self._waiting) > 1 and (self._waiting_rows > WAITING_ROWS or self._waiting_bytes > most):
             oldest = self._waiting.pop(0)
             self._waiting_rows -= oldest.height
+            self._waiting_bytes -= int(oldest.estimated_size())
             self.dropped += oldest.height
 
     def part(self, most: int) -> pl.DataFrame | None:
@@ -100,7 +106,7 @@ class LiveQuery:
         """The rows since the last call. Raises the error that stopped the query, once all its rows are
         fetched.
         """
-        frames, self._waiting, self._waiting_rows = self._waiting, [], 0
+        frames, self._waiting, self._waiting_rows, self._waiting_bytes = self._waiting, [], 0, 0
         for frame in frames:
             yield Answer(self.query.schema, frame, self.watermark)
         if self.failure is not None and not frames:

@@ -11,10 +11,15 @@ state, as design.md says.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nilometer.errors import DataError
 from nilometer.live.checkpoints import Checkpoints, Panes
+from nilometer.log import StreamLog
+from nilometer.log.gaps import LostEnd, repair_of
 from nilometer.log.results.result_log import Commit, Offsets, ResultLog
+from nilometer.log.segment import SegmentId
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,18 @@ class Recovered:
         return self.last.number
 
 
+def check_ends(name: str, committed: Offsets, logs: Mapping[str, StreamLog]) -> None:
+    """Refuse to go on if a stream's log ends before what the query has answered for: new readings would get
+    the positions of the lost ones, and the query would skip them."""
+    for key, log in logs.items():
+        end, at = log.end, committed.get(key)
+        if at is not None and at > end:
+            found = LostEnd(
+                SegmentId(end.number, end.position), SegmentId(at.number, at.position), f"query '{name}'"
+            )
+            raise found.error(log.files.place)
+
+
 def recover(
     version: str, results: ResultLog, checkpoints: Checkpoints, *, changed: bool = False
 ) -> Recovered | None:
@@ -51,7 +68,16 @@ def recover(
     if last.version != version or changed:
         return Recovered({}, last.offsets, last.offsets, last, fresh=True)
     saved = checkpoints.load()
-    if saved is not None and saved.commit.version == version and saved.commit.number <= last.number:
+    if saved is not None and saved.commit.version == version:
+        if saved.commit.number > last.number:
+            # A commit is durable before its checkpoint is written.
+            raise DataError(
+                f"answers are lost: its checkpoint is of commit {saved.commit.number},"
+                f" and its result log ends with commit {last.number}",
+                detail=results.place,
+                hint=f"put the missing bytes back; or {repair_of(results.place)} moves the checkpoint aside, and the"
+                " query answers again after its last commit; sinks that have the lost commits say so",
+            )
         return Recovered(saved.panes, saved.commit.offsets, last.offsets, last)
     # No checkpoint, or a damaged one.
     return from_its_beginning(version, results, last)

@@ -30,6 +30,7 @@ from nilometer.errors import NilometerError, ResourceError
 from nilometer.live.checkpoint_places import delete_checkpoint
 from nilometer.live.control import folder_of
 from nilometer.live.declarations import CompiledQuery
+from nilometer.live.recovery import check_ends
 from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import Start, offsets_at
 from nilometer.log import LogDirectory, Offset, StreamLog
@@ -146,10 +147,10 @@ class SparkQuery:
         if recovered is None:
             begin = offsets_at(logs, start)
             return begin, begin
-        # A stream that is new in the query begins at its present end; so does one whose log has lost its end.
+        check_ends(self.name, recovered.committed, logs)
+        # A stream that is new in the query begins at its present end.
         committed = {
-            key: max(min(recovered.committed.get(key, log.end), log.end), log.start)
-            for key, log in logs.items()
+            key: max(recovered.committed.get(key) or log.end, log.start) for key, log in logs.items()
         }
         began = {
             key: max(min(recovered.start.get(key, committed[key]), committed[key]), log.start)

@@ -26,7 +26,7 @@ from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.group import fits
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.policy import Policy
-from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.errors import ConfigurationError, DataError, NilometerError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.control import control_of, folder_of
@@ -38,6 +38,7 @@ from nilometer.live.on_spark import OnSpark
 from nilometer.live.outside import Outside
 from nilometer.live.proxies import Fleet
 from nilometer.live.query_metrics import QueryMetrics, completeness_of, sessions_lost_of
+from nilometer.live.recovery import check_ends
 from nilometer.live.replaced_state import Choice, new_state
 from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, offsets_at
@@ -45,6 +46,7 @@ from nilometer.live.station_settings import StationSettings
 from nilometer.live.stored_tables import Kept, StoredTables
 from nilometer.log import LogDirectory, Offset
 from nilometer.log.private import close_to_others
+from nilometer.log.results.committed import CommittedOffsets
 from nilometer.plan import physical
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
 
@@ -82,7 +84,12 @@ class Station:
         self._generators = outside.generators
         self._failpoint = outside.failpoint
         self._begin_read = outside.begin_read
-        self.logs = LogDirectory(self.directory, settings.logging, outside.failpoint)
+        self.logs = LogDirectory(
+            self.directory,
+            settings.logging,
+            outside.failpoint,
+            committed=CommittedOffsets(self.directory),
+        )
         self._adapters: dict[str, Adapter] = {}
         self._adapter_of = outside.adapter_of or self._by_address
         self.manager = StreamManager(
@@ -226,9 +233,9 @@ class Station:
         if recovered is None:
             offsets = offsets_at(logs, start)
         else:
-            # The query begins at the end of a stream that it did not read before, and of one whose log lost
-            # its end.
-            offsets = {key: min(recovered.committed.get(key, log.end), log.end) for key, log in logs.items()}
+            check_ends(name, recovered.committed, logs)
+            # The query begins at the end of a stream that it did not read before.
+            offsets = {key: recovered.committed.get(key) or log.end for key, log in logs.items()}
         trimmed = standing.find_trimmed(logs)
         # The query skips entries that retention was forced to delete.
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
@@ -361,7 +368,15 @@ class Station:
                 self._detach(live, group)
         if any(name in self._standing and self._standing[name].trouble for name in group.queries):
             return False
-        return self._groups.feed(group, durable=any(name in self._standing for name in group.queries))
+        if all(self.queries[name].failure is not None for name in group.queries):
+            return False
+        try:
+            return self._groups.feed(group, durable=any(name in self._standing for name in group.queries))
+        except DataError as error:
+            # Damage in a log stops those who read it there, and nobody else.
+            for live in (self.queries[name] for name in group.queries):
+                live.failure, live.finished = error, True
+            return False
 
     def _detach(self, live: LiveQuery, group: Group) -> None:
         """Give a query whose client is slow a reader of its own, at the same place of the logs and with the same

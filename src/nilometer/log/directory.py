@@ -7,7 +7,7 @@ that the gateway's `Sources` needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -18,20 +18,26 @@ from nilometer.log import failpoints
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.files import Files
 from nilometer.log.local_files import LocalFiles
+from nilometer.log.manifest import manifest_of
 from nilometer.log.schema import Dtypes
-from nilometer.log.segment import segment_ids
+from nilometer.log.segment import OnDamage, SegmentId, refuse, segment_ids
 from nilometer.log.settings import LogSettings
 from nilometer.log.stream_log import StreamLog
+from nilometer.log.writer import NOBODY
 
 if TYPE_CHECKING:
     from nilometer.dataflow.sources import Entry
 
 PLACE = Path(".nilometer") / "log"
 
+CommittedOf = Callable[[str], Mapping[str, SegmentId]]
+"""For a stream, the committed offsets by what holds them."""
+
 
 class LogDirectory:
     """`place` is a data directory, or a URL such as `s3://bucket/field`, which then names the folder of the
-    logs itself.
+    logs itself. `committed` gives, for a stream's lower-case name, the offsets that others have committed;
+    `on_damage` decides what readers do about damage and gaps.
     """
 
     def __init__(
@@ -39,8 +45,13 @@ class LogDirectory:
         place: Path | str,
         settings: LogSettings | None = None,
         failpoint: Failpoint | None = None,
+        *,
+        committed: CommittedOf | None = None,
+        on_damage: OnDamage = refuse,
     ) -> None:
         self.settings = settings or LogSettings()
+        self._committed = committed
+        self._on_damage = on_damage
         self._failpoint = failpoint if failpoint is not None else failpoints.from_environment()
         self.place = str(place)
         self._files_of: Callable[[str], Files]
@@ -50,16 +61,28 @@ class LogDirectory:
         else:
             self._on_disk(Path(place) / PLACE)
 
-    def streams(self) -> list[str]:
-        """The names of the streams that have a log."""
+    def streams(self, *, lost: bool = False) -> list[str]:
+        """The names of the streams that have a log; `lost`: also of those that had one."""
         found = (unquote(folder) for folder in self._folders())
-        return sorted(name for name in found if segment_ids(self._files_of(_folder(name))))
+        return sorted(
+            name
+            for name in found
+            if segment_ids(files := self._files_of(_folder(name)))
+            or (lost and manifest_of(files) is not None)
+        )
 
     def log(self, stream: Stream | str, columns: Dtypes | None = None) -> StreamLog:
         """The log of a stream, in the stream's columns if it is declared."""
         name = stream.name if isinstance(stream, Stream) else stream
         wanted = stream if isinstance(stream, Stream) else columns
-        return StreamLog(self._files_of(_folder(name)), wanted, self.settings)
+        of = self._committed
+        return StreamLog(
+            self._files_of(_folder(name)),
+            wanted,
+            self.settings,
+            committed=NOBODY if of is None else lambda: of(name.lower()),
+            on_damage=self._on_damage,
+        )
 
     def existing(self, name: str) -> StreamLog:
         """The log of a stream that must have one."""

@@ -10,11 +10,12 @@ from typing import Any
 
 from nilometer.log.annex import Note, annex_to_bytes
 from nilometer.log.files import Appender, Files
+from nilometer.log.manifest import Loss, begun
 from nilometer.log.producers import Producers
 from nilometer.log.record import UNKNOWN, Encoder, RecordKind
 from nilometer.log.recovery import Recovered
 from nilometer.log.schema import to_bytes
-from nilometer.log.segment import SegmentId, Tally
+from nilometer.log.segment import SegmentId, Tally, segment_ids
 from nilometer.log.settings import Fsync
 
 
@@ -59,12 +60,12 @@ class OpenSegment:
     def bare(self) -> bool:
         """Whether it has letters or demands but no entry: the next segment would get the same name."""
         tally = self._tally
-        return tally is not None and tally.beside > 0 and tally.end == tally.segment and not self._damaged
+        return tally is not None and tally.beside > 0 and self._end == tally.segment and not self._damaged
 
     @property
     def must_rotate(self) -> bool:
-        """Whether there is no segment, or it is sealed for good or damaged."""
-        return self._tally is None or self._damaged
+        """Whether there is no segment, or it is damaged, or what follows it is on record as lost."""
+        return self._tally is None or self._damaged or self._end != self._tally.end
 
     def write(
         self,
@@ -111,13 +112,15 @@ class OpenSegment:
     def rotate(self, schema: Any, producers: Producers, note: Note | None) -> None:
         """Seal this segment, if there is anything in it, and begin the next."""
         assert not self.bare, "a segment is named after the entries before it"
-        if self._tally is not None and self._tally.end != self._tally.segment and not self._damaged:
+        if self._tally is not None and self._end != self._tally.segment and not self._damaged:
             self.seal()
         self._let_go()
         end = self._end
+        passed: tuple[Loss, ...] = ()
         if self._damaged and self._tally is not None and end == self._tally.segment:
             # Nothing in it can be read, but we must not overwrite it: the next segment gets another name.
             end = SegmentId(end.number + 1, end.position)
+            passed = (Loss(self._end, end, f"{self._end.name} cannot be read"),)
         tally = Tally(end)
         pieces = []
         records = [(RecordKind.SCHEMA, to_bytes(schema), b"")]
@@ -135,6 +138,7 @@ class OpenSegment:
             self._files.delete(end.index_name)
             self._sealed = False
         self._files.replace(end.name, b"".join(pieces))
+        begun(self._files, end, segment_ids(self._files), passed)
         self._tally, self._size, self._end = tally, tally.size, end
         self._sealed = self._damaged = False
 

@@ -18,9 +18,10 @@ import pyarrow as pa
 from nilometer.log.annex import annex_from_bytes
 from nilometer.log.doubles import NONE, Doubles
 from nilometer.log.files import Files
+from nilometer.log.gaps import Continuity
 from nilometer.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Records, records_in
 from nilometer.log.schema import Dtypes, Unpacker, dtypes_of, from_bytes
-from nilometer.log.segment import Contents, OnDamage, SegmentId, look, refuse, segment_ids
+from nilometer.log.segment import Contents, Index, OnDamage, SegmentId, look, refuse, segment_ids
 
 if TYPE_CHECKING:
     from nilometer.dataflow.sources import Entry
@@ -85,7 +86,8 @@ def schema_of(files: Files, segment: SegmentId) -> Any:
 
 
 class Cursor:
-    """Reads a log from an offset on. `skipped` counts the rows that retention deleted before they were read.
+    """Reads a log from an offset on. `skipped` counts the rows that retention deleted before they were read,
+    `lost` those that were missing for another reason, on record (manifest.py) or reported to `on_damage`.
     Rows have the columns `dtypes`, by default those that the log has now. With `as_written` they have the
     columns that the log had when they were written."""
 
@@ -106,10 +108,17 @@ class Cursor:
         self._as_written = as_written
         self._doubles = doubles
         self._on_damage = on_damage
+        self._continuity = Continuity(files, on_damage)
         self._segment: SegmentId | None = None
+        self._reached = SegmentId(0, 0)
         self._at = 0
         self._unpacker: Unpacker | None = None
         self._loaded: deque[tuple[Header, Records]] = deque()
+
+    @property
+    def lost(self) -> int:
+        """The number of rows that were missing."""
+        return self._continuity.rows
 
     def next(self, limit: int = LIMIT) -> LogEntry | None:
         """The next entry, or the next `limit` rows of a longer one; None if there is nothing more now."""
@@ -169,7 +178,7 @@ class Cursor:
             segment = self._segment
             assert segment is not None
             try:
-                contents = self._look(segment)
+                index, contents = self._look(segment)
             except FileNotFoundError:
                 continue
             if self._at == 0:
@@ -179,6 +188,10 @@ class Cursor:
                     wanted = dtypes_of(schema)
                 self._unpacker = None if schema is None else Unpacker(schema, wanted, segment.name)
             self._at = contents.end
+            self._reached = max(self._reached, contents.reached)
+            if index is not None:
+                # Damage at the end of a segment was reported as such, and is no gap before the next one.
+                self._reached = max(self._reached, SegmentId(index.end_number, index.end_position))
             # Rows whose schema is lost cannot be read. The damage was reported, and the cursor goes on.
             kinds = ENTRIES if self._unpacker is not None else (RecordKind.HEARTBEAT,)
             self._loaded.extend(
@@ -190,16 +203,23 @@ class Cursor:
                 continue
             following = [each for each in ids if each > segment]
             if not following:
+                # A reader beyond the end would skip what is appended next.
+                self._continuity.check_end(self._reached, self._wanted)
                 return False
-            self._segment, self._at = following[0], 0
+            self._continuity.check(max(self._reached, self._wanted), following[0])
+            self._segment, self._at, self._reached = following[0], 0, following[0]
 
-    def _look(self, segment: SegmentId) -> Contents:
+    @property
+    def _wanted(self) -> SegmentId:
+        return SegmentId(self.offset.number, self.offset.position)
+
+    def _look(self, segment: SegmentId) -> tuple[Index | None, Contents]:
         """The next records of a segment, at least one if there is any."""
         most = CHUNK
         while True:
-            _, contents = look(self._files, segment, self._at, self._on_damage, most)
+            index, contents = look(self._files, segment, self._at, self._on_damage, most)
             if contents.end > self._at or not contents.cut:
-                return contents
+                return index, contents
             most *= 2
 
     def _enter(self, ids: list[SegmentId]) -> bool:
@@ -208,8 +228,10 @@ class Cursor:
             return False
         before = [each for each in ids if each.number <= self.offset.number]
         self._segment, self._at = (before[-1] if before else ids[0]), 0
+        self._reached = self._segment
         if not before:
-            self.skipped += max(0, ids[0].position - self.offset.position)
+            left = self._continuity.check_first(self._wanted, ids[0])
+            self.skipped += max(0, left.position - self.offset.position)
             self.offset = Offset(ids[0].number, ids[0].position)
         return True
 

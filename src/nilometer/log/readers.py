@@ -7,6 +7,7 @@ The law: after a crash, a reader reads again what it has not committed; retentio
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 
@@ -14,9 +15,9 @@ from nilometer.errors import ConfigurationError, DataError
 from nilometer.log.checksum import checksum_of
 from nilometer.log.files import Files
 from nilometer.log.reader import LIMIT, Cursor, LogEntry, Offset
+from nilometer.log.resources import resources
 from nilometer.log.schema import Dtypes
 from nilometer.log.segment import OnDamage, refuse
-from nilometer.log.writer import resources
 
 FOLDER = "readers"
 ENDING = ".json"
@@ -31,6 +32,18 @@ def offsets(files: Files) -> dict[str, Offset]:
             offset = stored_offset(files, name.removesuffix(ENDING))
             if offset is not None:
                 found[name.removesuffix(ENDING)] = offset
+    return found
+
+
+def readable_offsets(files: Files) -> dict[str, Offset]:
+    """The named readers and their offsets, without those that are damaged: `verify` reports them."""
+    found = {}
+    for file in files.names(FOLDER):
+        with contextlib.suppress(DataError):
+            name = file.removesuffix(ENDING)
+            offset = stored_offset(files, name) if file.endswith(ENDING) else None
+            if offset is not None:
+                found[name] = offset
     return found
 
 

@@ -1,7 +1,7 @@
 """The framing of one record of the log: a header of 128 bytes, Arrow IPC bytes, an annex; padded to 64 bytes.
 
     word  0  checksum: XXH64 of all that follows, padding included
-          1  magic and version "NLG1" (32 bits), kind (16), unused (16)
+          1  magic and version "NLG1" (32 bits), kind (16), unused (16, zero: readers refuse anything else)
           2  length of the whole record in bytes
           3  length of the body (the Arrow IPC message)
           4  length of the annex (32), rows (32); of a letters record, letters
@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from nilometer.kernels.arrays import Words
 from nilometer.log.checksum import HEADER_WORDS, STEP_WORDS, walk, words_of, xxh64
+from nilometer.log.formats import unknown_format
 from nilometer.types import INT_MINIMUM
 
 HEADER_BYTES = 8 * HEADER_WORDS
@@ -40,6 +41,8 @@ UNKNOWN = INT_MINIMUM
 _HEADER = struct.Struct("<Q4sHHQQIIqqqqqQ40x")
 _CHECKSUM = struct.Struct("<Q")
 _MAGIC = b"NLG1"
+_FAMILY = _MAGIC[:3]
+"""All formats of records begin their magic with these bytes."""
 assert _HEADER.size == HEADER_BYTES
 
 
@@ -160,12 +163,30 @@ class Records:
         """The records' checksums."""
         return words_of(self.buffer)[self.starts]
 
+    def refuse_unknown(self, name: str) -> None:
+        """Refuse records of a kind, or with a mark in the unused bits, that only a newer release knows."""
+        marks = words_of(self.buffer)[self.starts + 1] >> np.uint64(32)
+        unknown = np.flatnonzero((marks < min(RecordKind)) | (marks > max(RecordKind)))
+        if unknown.size:
+            at = self.base + 8 * int(self.starts[unknown[0]])
+            kinds = f"the kinds {min(RecordKind)} to {max(RecordKind)}"
+            raise unknown_format(
+                f"a record of {name}, at byte {at},", f"kind {int(marks[unknown[0]])}", kinds
+            )
+
 
 def records_in(buffer: Any, base: int = 0, start: int = 0) -> Records:
     """The records in a pyarrow buffer from byte `start` of it on."""
     whole = buffer.slice(0, buffer.size // 8 * 8)
     starts, end = walk(words_of(whole), start // 8)
     return Records(whole, base, starts, base + 8 * int(end), buffer.size - 8 * int(end))
+
+
+def foreign_magic(buffer: Any, at: int) -> str | None:
+    """The magic of a record of another format that begins at byte `at`; None if there is none."""
+    found = bytes(buffer.slice(at + 8, 4)) if buffer.size >= at + 12 else b""
+    foreign = found.startswith(_FAMILY) and found != _MAGIC and found[3:].isalnum()
+    return found.decode() if foreign else None
 
 
 def header_at(buffer: Any, at: int, base: int = 0) -> Header:

@@ -13,6 +13,8 @@ from typing import Any
 from nilometer.errors import DataError
 from nilometer.log.annex import annex_from_bytes
 from nilometer.log.files import Files
+from nilometer.log.formats import FormatError
+from nilometer.log.manifest import end_on_record
 from nilometer.log.producers import Producers
 from nilometer.log.record import RecordKind
 from nilometer.log.schema import from_bytes
@@ -49,17 +51,20 @@ class Recovered:
 
 
 def recover(files: Files) -> Recovered:
-    """Examine the last segment. The only change to files is to delete the index of a segment that is gone."""
+    """Examine the last segment. The only change to files is to delete the index of a segment that retention
+    has deleted."""
     ids = segment_ids(files)
-    stems = {each.stem for each in ids}
     for name in files.names():
-        if name.endswith(INDEX) and name.removesuffix(INDEX) not in stems:
+        # An index after the first segment is evidence of a lost segment, and stays.
+        if name.endswith(INDEX) and ids and name < ids[0].index_name:
             files.delete(name)
     if not ids:
-        return Recovered()
+        return Recovered(end=end_on_record(files))
     found = Recovered()
     try:
         index = index_of(files, ids[-1])
+    except FormatError:
+        raise
     except DataError:
         # The records are enough; the index is written again when the segment is sealed.
         index = None
@@ -89,6 +94,8 @@ def recover(files: Files) -> Recovered:
                 found.note = earlier.note
                 _replay(contents, found)
                 break
+    # Positions that are on record as lost are not used again, either.
+    found.end = max(found.end, end_on_record(files))
     return found
 
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from nilometer.errors import DataError
 from nilometer.log.files import Files
+from nilometer.log.manifest import trimming
 from nilometer.log.reader import Offset
 from nilometer.log.readers import offsets
 from nilometer.log.segment import SegmentId, Tally, contents_of, index_of, segment_ids
@@ -75,7 +76,9 @@ def trim(
         if behind:
             slowest = min(behind, key=lambda name: (waiting[name], name))
             return Trimmed(done.segments, done.rows, done.size, slowest)
-        # The records first: an index without a segment is harmless, but a segment without its index would
+        # The manifest first: a segment that it no longer names may be missing.
+        trimming(files, following)
+        # Then the records: an index without a segment is harmless, but a segment without its index would
         # seem open.
         files.delete(segment.name)
         files.delete(segment.index_name)

@@ -15,10 +15,11 @@ import polars as pl
 
 from nilometer.errors import DataError
 from nilometer.log.files import Files
+from nilometer.log.gaps import Continuity
 from nilometer.log.reader import batch_of
 from nilometer.log.record import RecordKind
 from nilometer.log.schema import Dtypes, Unpacker
-from nilometer.log.segment import OnDamage, index_of, look, refuse, segment_ids
+from nilometer.log.segment import OnDamage, SegmentId, index_of, look, refuse, segment_ids
 from nilometer.operators.logic import POSITION
 
 CHUNK = 65_536
@@ -79,16 +80,28 @@ def scan(
         return frame if frame.columns == names else frame.select(names)
 
     ids = segment_ids(files)
+    continuity = Continuity(files, on_damage)
+    if ids and ids[0].position > from_position:
+        continuity.check_first(SegmentId(0, from_position), ids[0])
+    reached: SegmentId | None = None
     for number, segment in enumerate(ids):
         if number + 1 < len(ids) and ids[number + 1].position <= from_position:
             continue
+        if reached is not None:
+            continuity.check(max(reached, SegmentId(reached.number, from_position)), segment)
         try:
             index = index_of(files, segment) if timed else None
             if index is not None and outside(index.least_time, index.greatest_time):
+                reached = SegmentId(index.end_number, index.end_position)
                 continue
-            _, contents = look(files, segment, on_damage=on_damage)
+            index, contents = look(files, segment, on_damage=on_damage)
         except FileNotFoundError:  # retention has deleted it meanwhile
+            reached = None
             continue
+        # Damage at the end of a segment is reported as such, and is no gap before the next one.
+        reached = contents.reached
+        if index is not None:
+            reached = max(reached, SegmentId(index.end_number, index.end_position))
         schema = contents.schema(on_damage)
         if schema is None:
             continue

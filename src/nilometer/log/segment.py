@@ -19,11 +19,24 @@ from typing import Any
 from nilometer.errors import DataError
 from nilometer.log.checksum import checksum_of, next_record, words_of, xxh64
 from nilometer.log.files import Files
-from nilometer.log.record import BESIDE, ENTRIES, UNKNOWN, Header, RecordKind, Records, records_in
+from nilometer.log.formats import STAMP, FormatError, check_format, unknown_format
+from nilometer.log.record import (
+    BESIDE,
+    ENTRIES,
+    UNKNOWN,
+    Header,
+    RecordKind,
+    Records,
+    foreign_magic,
+    header_at,
+    records_in,
+)
 from nilometer.log.schema import from_bytes
 
 SEGMENT = ".segment"
 INDEX = ".index"
+FORMAT = 1
+"""The format of an index, and of the segment that it seals."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -82,9 +95,8 @@ class Index:
     def to_bytes(self) -> bytes:
         """JSON, with a checksum of its own."""
         text = json.dumps(asdict(self), sort_keys=True)
-        return json.dumps(
-            {"segment": asdict(self), "checksum": f"{checksum_of(text.encode()):016x}"}
-        ).encode()
+        checksum = f"{checksum_of(text.encode()):016x}"
+        return json.dumps({STAMP: FORMAT, "segment": asdict(self), "checksum": checksum}).encode()
 
     @staticmethod
     def from_bytes(data: bytes, name: str) -> Index:
@@ -92,11 +104,14 @@ class Index:
         try:
             whole = json.loads(data)
             text = json.dumps(whole["segment"], sort_keys=True)
-            if whole["checksum"] == f"{checksum_of(text.encode()):016x}" and set(whole) == {
+            if whole["checksum"] == f"{checksum_of(text.encode()):016x}" and set(whole) - {STAMP} == {
                 "segment",
                 "checksum",
             }:
+                check_format(whole, FORMAT, f"the segment of {name}")
                 return Index(**whole["segment"])
+        except FormatError:
+            raise
         except (ValueError, KeyError, TypeError):
             pass
         raise DataError(f"the index {name} of the log is damaged", hint=VERIFY)
@@ -177,7 +192,15 @@ class Tally:
 
 # ---- reading, with every checksum ------------------------------------------------------------------------------------
 
-VERIFY = "nilometer log verify lists what is damaged"
+VERIFY = "nilometer log verify lists what is damaged, nilometer log repair keeps the rest"
+GAP = (
+    "put the missing segment back; or nilometer log repair puts the loss on record, and reading goes on;"
+    " --allow-gaps reads once without it"
+)
+
+
+class GapError(DataError):
+    """Entries are missing from a log."""
 
 
 @dataclass(frozen=True)
@@ -188,9 +211,13 @@ class Damage:
     start: int
     end: int
     what: str
+    gap: bool = False
+    """Whether entries are missing between segments, rather than bytes of one."""
 
     def error(self) -> DataError:
         """The damage as an error, for a reader that must stop."""
+        if self.gap:
+            return GapError(f"the log has a gap: {self.what}", detail=self.segment, hint=GAP)
         return DataError(
             f"the log is damaged: {self.what}",
             detail=f"{self.segment}, bytes {self.start} to {self.end}",
@@ -204,6 +231,17 @@ OnDamage = Callable[[Damage], None]
 def refuse(damage: Damage) -> None:
     """Raise damage as an error. This is the default; a reader may pass another function and go on."""
     raise damage.error()
+
+
+def allow_gaps(told: Callable[[Damage], None]) -> OnDamage:
+    """Tell of missing entries and go on; refuse any other damage."""
+
+    def allow(damage: Damage) -> None:
+        if not damage.gap:
+            raise damage.error()
+        told(damage)
+
+    return allow
 
 
 @dataclass(frozen=True)
@@ -225,6 +263,16 @@ class Contents:
     def torn(self) -> int:
         """The number of bytes after the last whole record."""
         return self.runs[-1].rest
+
+    @property
+    def reached(self) -> SegmentId:
+        """The offset after the last entry; the segment's beginning if there is none."""
+        for run in reversed(self.runs):
+            for start in reversed(run.starts.tolist()):
+                header = header_at(run.buffer, 8 * start, run.base)
+                if header.kind in ENTRIES:
+                    return SegmentId(header.number + 1, header.position + header.rows)
+        return self.segment
 
     def __iter__(self) -> Iterator[tuple[Header, Records]]:
         for run in self.runs:
@@ -260,8 +308,13 @@ def contents_of(
                 Damage(segment.name, min(whole.size, index.size), index.size, _length(whole.size, index.size))
             )
     runs = [records_in(buffer, start)]
+    runs[-1].refuse_unknown(segment.name)
     while runs[-1].rest:
         last = runs[-1]
+        if index is None and (magic := foreign_magic(last.buffer, last.end - start)) is not None:
+            raise unknown_format(
+                f"a record of {segment.name}, at byte {last.end},", f"format {magic}", "NLG1"
+            )
         words = words_of(last.buffer)
         follows = int(next_record(words, (last.end - start) // 8 + 8))
         following = records_in(buffer, start, 8 * follows) if follows >= 0 else None
@@ -271,6 +324,7 @@ def contents_of(
         on_damage(Damage(segment.name, last.end, end, "a record fails its checksum"))
         if following is None:
             break
+        following.refuse_unknown(segment.name)
         runs.append(following)
     contents = Contents(segment, runs, index is not None, index is None and buffer.size == most)
     if index is not None and start == 0 and len(runs) == 1:

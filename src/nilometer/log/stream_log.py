@@ -20,6 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -28,14 +29,18 @@ import polars as pl
 
 from nilometer.catalog.extents import Stream
 from nilometer.log import doubles, failpoints, letters, notes, readers, retention, scan, verify
+from nilometer.log import repair as repairing
 from nilometer.log.annex import Note
 from nilometer.log.doubles import Doubles
 from nilometer.log.files import Files
+from nilometer.log.gaps import Continuity, lost_end
 from nilometer.log.local_files import LocalFiles
+from nilometer.log.manifest import Loss, end_on_record, manifest_of
 from nilometer.log.reader import Cursor, LogEntry, Offset, newest_dtypes
 from nilometer.log.readers import NamedReader
 from nilometer.log.schema import Dtypes, arrow_schema, time_column_of
 from nilometer.log.segment import (
+    Damage,
     Index,
     OnDamage,
     SegmentId,
@@ -46,7 +51,7 @@ from nilometer.log.segment import (
     segment_ids,
 )
 from nilometer.log.settings import LogSettings
-from nilometer.log.writer import LogWriter, Token, resources
+from nilometer.log.writer import NOBODY, Committed, LogWriter, Token, resources
 from nilometer.operators.frames import dtypes
 from nilometer.types import Schema
 
@@ -67,7 +72,9 @@ class StreamLog:
     """`files` is a directory, or any `Files`.
 
     `columns` are the stream's: an existing log gets the new ones among them; without any, the log has the
-    columns it was last written with. If the stream has a KEY, its entries come without doubles.
+    columns it was last written with. If the stream has a KEY, its entries come without doubles. `committed`
+    gives the offsets that others have committed: a log that ends before them takes no append. `on_damage`
+    decides what readers do about damage and gaps.
     """
 
     def __init__(
@@ -76,7 +83,12 @@ class StreamLog:
         columns: Dtypes | Stream | None = None,
         settings: LogSettings | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        committed: Committed = NOBODY,
+        on_damage: OnDamage = refuse,
     ) -> None:
+        self._committed = committed
+        self._on_damage = on_damage
         self.files: Files = (
             LocalFiles(files, failpoints.from_environment()) if isinstance(files, Path | str) else files
         )
@@ -94,7 +106,7 @@ class StreamLog:
     def writer(self) -> LogWriter:
         """The writer. The first access takes the lock and recovers from a crash."""
         if self._writer is None:
-            self._writer = LogWriter(self.files, self._columns, self._settings, self._clock)
+            self._writer = LogWriter(self.files, self._columns, self._settings, self._clock, self._committed)
         return self._writer
 
     def append(
@@ -150,6 +162,11 @@ class StreamLog:
     # ---- reading -----------------------------------------------------------------------------------------------------
 
     @property
+    def remarks(self) -> list[str]:
+        """What the writer found when it opened the log: damage, or a torn tail that it has cut off."""
+        return [] if self._writer is None else self._writer.remarks
+
+    @property
     def columns(self) -> dict[str, pl.DataType]:
         """The stream's columns: as given, or as last written."""
         return dict(self._columns) if self._columns is not None else newest_dtypes(self.files) or {}
@@ -165,10 +182,12 @@ class StreamLog:
         if self._writer is not None:
             return self._writer.end
         ids = segment_ids(self.files)
+        on_record = end_on_record(self.files)
+        lost = Offset(on_record.number, on_record.position)
         if not ids:
-            return Offset()
+            return lost
         found = self._segment(ids[-1]).index
-        return Offset(found.end_number, found.end_position)
+        return max(lost, Offset(found.end_number, found.end_position))
 
     @property
     def start(self) -> Offset:
@@ -181,7 +200,7 @@ class StreamLog:
         from_position: int = 0,
         columns: Sequence[str] | None = None,
         time_range: scan.TimeRange | None = None,
-        on_damage: OnDamage = refuse,
+        on_damage: OnDamage | None = None,
     ) -> Iterator[pl.DataFrame]:
         """The rows from a position on, as frames that share the memory of the file where they can.
 
@@ -192,15 +211,16 @@ class StreamLog:
         if not stream:
             return iter(())
         time_column = time_column_of(arrow_schema(stream))
-        return scan.scan(self.files, from_position, columns, time_range, stream, time_column, on_damage)
+        told = on_damage or self._on_damage
+        return scan.scan(self.files, from_position, columns, time_range, stream, time_column, told)
 
-    def read(self, offset: Offset = Offset(), on_damage: OnDamage = refuse) -> Iterator[LogEntry]:  # noqa: B008
+    def read(self, offset: Offset = Offset(), on_damage: OnDamage | None = None) -> Iterator[LogEntry]:  # noqa: B008
         """The entries from an offset on, one record at a time, up to the present end."""
         return iter(self.cursor(offset, on_damage))
 
-    def cursor(self, offset: Offset, on_damage: OnDamage = refuse) -> Cursor:
+    def cursor(self, offset: Offset, on_damage: OnDamage | None = None) -> Cursor:
         """A reader of the entries from an offset on, which may be told to read further."""
-        return Cursor(self.files, offset, self._columns, on_damage, doubles=self.doubles)
+        return Cursor(self.files, offset, self._columns, on_damage or self._on_damage, doubles=self.doubles)
 
     def entries(self, offset: Offset = Offset()) -> Iterator[Entry]:  # noqa: B008
         """The entries in the form that the gateway takes. Their division depends on the log alone, so a run
@@ -295,7 +315,32 @@ class StreamLog:
 
     def verify(self) -> verify.Verdict:
         """Check the whole log."""
-        return verify.verify(self.files)
+        return verify.verify(self.files, self._committed)
+
+    def repair(self) -> repairing.Repaired:
+        """Move damaged files aside, and put on record what is lost. Takes the lock."""
+        return repairing.repair(self.files, self._committed)
+
+    def gaps(self) -> list[str]:
+        """The entries that are missing and not on record as lost, by the segments' names and indexes alone."""
+        found: list[Damage] = []
+        continuity = Continuity(self.files, found.append)
+        infos = self.segments()
+        if infos:
+            continuity.check_first(SegmentId(0, 0), infos[0].segment)
+        for before, after in pairwise(infos):
+            end = SegmentId(before.index.end_number, before.index.end_position)
+            continuity.check(end, after.segment)
+        told = [damage.what for damage in found]
+        last = SegmentId(self.end.number, self.end.position)
+        beyond = lost_end(self.files, last, self._committed())
+        return told if beyond is None else [*told, f"the log has lost its end: {beyond}"]
+
+    @property
+    def lost(self) -> tuple[Loss, ...]:
+        """The ranges of entries that are on record as lost."""
+        manifest = manifest_of(self.files)
+        return manifest.lost if manifest is not None else ()
 
     def _segment(self, segment: SegmentId) -> SegmentInfo:
         index = index_of(self.files, segment)

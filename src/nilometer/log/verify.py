@@ -17,11 +17,15 @@ import polars as pl
 from nilometer.errors import DataError
 from nilometer.log import letters
 from nilometer.log.files import Files
+from nilometer.log.formats import FormatError
+from nilometer.log.gaps import damage_of, lost_end, orphans
+from nilometer.log.manifest import FILE, Loss, Manifest, manifest_of, not_recorded
 from nilometer.log.reader import Offset, batch_of
 from nilometer.log.readers import ENDING, FOLDER, stored_offset
 from nilometer.log.record import BESIDE, ENTRIES, UNKNOWN, Header, RecordKind, Records
 from nilometer.log.schema import dtypes_of, time_column_of
 from nilometer.log.segment import Damage, Index, SegmentId, Tally, contents_of, look, segment_ids
+from nilometer.log.writer import NOBODY, Committed
 
 LOOKS, PAUSE = 3, 0.02
 """A record that is just being written looks like a torn tail, so it is read LOOKS times, PAUSE seconds apart."""
@@ -29,27 +33,42 @@ LOOKS, PAUSE = 3, 0.02
 
 @dataclass(frozen=True)
 class Verdict:
-    """The things checked, and the damage found."""
+    """The things checked, the damage found, and the losses that repair has put on record."""
 
     segments: int
     records: int
     rows: int
     size: int
     damages: tuple[Damage, ...]
+    lost: tuple[Loss, ...] = ()
+    torn: tuple[int, int] = (0, 0)
+    """How many torn tails writers have cut off so far, and their bytes."""
 
 
-def verify(files: Files) -> Verdict:
-    """Read and check everything."""
+def verify(files: Files, committed: Committed = NOBODY) -> Verdict:
+    """Read and check everything. `committed` gives the offsets that others have committed."""
     damages: list[Damage] = []
     ids = segment_ids(files)
     records = rows = size = 0
+    manifest: Manifest | None = None
+    try:
+        manifest = manifest_of(files)
+    except FormatError:
+        raise
+    except DataError as error:
+        damages.append(Damage(FILE, 0, files.size(FILE), error.message))
+    if manifest is not None and ids:
+        losses = not_recorded(manifest, manifest.first, ids[0]) if manifest.first < ids[0] else ()
+        damages += [damage_of(loss, ids[0]) for loss in losses]
+    damages += [Damage(name, 0, 0, "an index without its segment") for name in orphans(files)]
     end: SegmentId | None = None
     for number, segment in enumerate(ids):
         last = number + 1 == len(ids)
         if end is not None and end != segment:
             gap = f"a gap: the segment before ends at position {end.position}, entry {end.number}"
-            damages.append(Damage(segment.name, 0, 0, gap))
-        index, tally = _verify_segment(files, segment, damages)
+            unknown = list(not_recorded(manifest, end, segment)) if end < segment else [None]
+            damages += [Damage(segment.name, 0, 0, gap, gap=True) for _ in unknown]
+        index, tally = _verify_segment(files, segment, damages, manifest)
         if index is None and not last and not any(d.segment == segment.index_name for d in damages):
             damages.append(Damage(segment.name, 0, 0, "its index is missing"))
         end = tally.end
@@ -58,16 +77,27 @@ def verify(files: Files) -> Verdict:
         records += tally.records
         rows += tally.end.position - segment.position
         size += tally.size
-    _verify_readers(files, end or SegmentId(0, 0), damages)
-    return Verdict(len(ids), records, rows, size, tuple(damages))
+    lost = manifest.lost if manifest is not None else ()
+    end = max([end or SegmentId(0, 0), *(loss.end for loss in lost)])
+    _verify_readers(files, end, damages)
+    if not any(damage.segment == FILE for damage in damages):
+        beyond = lost_end(files, end, committed())
+        if beyond is not None:
+            damages.append(Damage(ids[-1].name if ids else FILE, 0, 0, f"it has lost its end: {beyond}"))
+    torn = manifest.torn if manifest is not None else (0, 0)
+    return Verdict(len(ids), records, rows, size, tuple(damages), lost, torn)
 
 
-def _verify_segment(files: Files, segment: SegmentId, damages: list[Damage]) -> tuple[Index | None, Tally]:
+def _verify_segment(
+    files: Files, segment: SegmentId, damages: list[Damage], manifest: Manifest | None
+) -> tuple[Index | None, Tally]:
     for _ in range(LOOKS):
         found: list[Damage] = []
         index: Index | None = None
         try:
             index, contents = look(files, segment, on_damage=found.append)
+        except FormatError:
+            raise
         except DataError as error:
             found = [Damage(segment.index_name, 0, files.size(segment.index_name), error.message)]
             contents = contents_of(files, segment, None, on_damage=found.append)
@@ -82,13 +112,11 @@ def _verify_segment(files: Files, segment: SegmentId, damages: list[Damage]) -> 
     tally = Tally(segment)
     for header, run in contents:
         where = (segment.name, header.start, header.end)
-        if header.kind in ENTRIES and (header.number, header.position) != (
-            tally.end.number,
-            tally.end.position,
-        ):
+        at = SegmentId(header.number, header.position)
+        if header.kind in ENTRIES and at != tally.end and _unexplained(manifest, tally.end, at):
             damages.append(Damage(*where, f"position {header.position} follows {tally.end.position}"))
         if header.kind == RecordKind.ROWS and schema is not None:
-            wrong = _wrong_rows(header, run, schema)
+            wrong = wrong_rows(header, run, schema)
             if wrong:
                 damages.append(Damage(*where, wrong))
         elif header.kind in BESIDE:
@@ -101,7 +129,13 @@ def _verify_segment(files: Files, segment: SegmentId, damages: list[Damage]) -> 
     return index, tally
 
 
-def _wrong_rows(header: Header, run: Records, schema: Any) -> str | None:
+def _unexplained(manifest: Manifest | None, end: SegmentId, at: SegmentId) -> bool:
+    """Whether the entries between two records are neither there nor on record as lost."""
+    return at < end or any(not_recorded(manifest, end, at))
+
+
+def wrong_rows(header: Header, run: Records, schema: Any) -> str | None:
+    """The reason why a record's rows are not what its header says; None if they are."""
     try:
         batch = batch_of(header, run, schema)
         batch.validate(full=True)

@@ -13,10 +13,9 @@ two of these steps, the log is intact.
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,13 +24,17 @@ import polars as pl
 from nilometer.errors import ConfigurationError, DataError, ResourceError
 from nilometer.log.annex import Mark, Note, annex_to_bytes
 from nilometer.log.files import Files, Lock
+from nilometer.log.gaps import lost_end
 from nilometer.log.letters import Letter, frame_of, to_bytes
+from nilometer.log.manifest import cut_off
 from nilometer.log.open_segment import OpenSegment
 from nilometer.log.reader import Offset, schema_of
+from nilometer.log.readers import readable_offsets
 from nilometer.log.record import UNKNOWN, RecordKind
 from nilometer.log.recovery import recover
+from nilometer.log.resources import resources as resources
 from nilometer.log.schema import Dtypes, Packer, arrow_schema, check_change, dtypes_of, time_column_of
-from nilometer.log.segment import segment_ids
+from nilometer.log.segment import SegmentId, segment_ids
 from nilometer.log.settings import Fsync, LogSettings
 
 
@@ -47,8 +50,38 @@ class Token:
     duplicate: bool = False
 
 
+Committed = Callable[[], Mapping[str, SegmentId]]
+"""The offsets of a log that others have committed, by what holds them."""
+
+
+def NOBODY() -> Mapping[str, SegmentId]:  # noqa: N802
+    """Nobody else knows of the log."""
+    return {}
+
+
+def refuse_lost_end(files: Files, end: SegmentId, committed: Committed) -> None:
+    """Refuse a log that ends before its manifest's last segment, or before a committed offset."""
+    readers = readable_offsets(files)
+    known = {f"reader '{name}'": SegmentId(at.number, at.position) for name, at in readers.items()}
+    found = lost_end(files, end, {**known, **committed()})
+    if found is not None:
+        raise found.error(files.place)
+
+
 class BusyError(ResourceError):
     """Another process is the log's writer."""
+
+
+def locked(files: Files) -> Lock:
+    """Become the one writer of a log."""
+    try:
+        with resources(files.place):
+            return files.lock()
+    except BlockingIOError as holder:
+        raise BusyError(
+            f"the log at {files.place} is being written by {holder}",
+            hint="a log has one writer at a time; any number may read it",
+        ) from None
 
 
 class LogWriter:
@@ -62,9 +95,11 @@ class LogWriter:
         schema: Dtypes | None = None,
         settings: LogSettings | None = None,
         clock: Callable[[], float] = time.monotonic,
+        committed: Committed = NOBODY,
     ) -> None:
         self.settings = settings or LogSettings()
         self._files = files
+        self._committed = committed
         self._clock = clock
         self._held: list[pl.DataFrame] = []
         self._held_marks: dict[Mark, None] = {}
@@ -74,12 +109,23 @@ class LogWriter:
         self.note: dict[str, Any] | None = None
         self._tickets = self._written = self._durable = 0
         self._synced_at = clock()
-        self._lock: Lock | None = self._locked()
+        self._lock: Lock | None = locked(files)
         try:
             self._open(schema)
         except BaseException:
             self.abandon()
             raise
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a crash or the disk did to the log, for people."""
+        said = [
+            f"its log is damaged: {damage.what} ({damage.segment}); see nilometer log verify"
+            for damage in self.damages
+        ]
+        if self.torn and not self.damages:
+            said.append(f"a crash left an unfinished record in its log: {self.torn} bytes were cut off")
+        return said
 
     # ---- what a writer does ------------------------------------------------------------------------------------------
 
@@ -213,24 +259,18 @@ class LogWriter:
 
     # ---- opening -----------------------------------------------------------------------------------------------------
 
-    def _locked(self) -> Lock:
-        try:
-            with resources(self._files.place):
-                return self._files.lock()
-        except BlockingIOError as holder:
-            raise BusyError(
-                f"the log at {self._files.place} is being written by {holder}",
-                hint="a log has one writer at a time; any number may read it",
-            ) from None
-
     def _open(self, schema: Dtypes | None) -> None:
         with resources(self._files.place):
             found = recover(self._files)
+            # Before anything is written: a log that has lost its end would use positions twice.
+            refuse_lost_end(self._files, found.end, self._committed)
             self.torn = found.torn
             self.damages = tuple(found.damages)
             self._producers = found.producers
             self.note = found.note
             self._segment = OpenSegment(self._files, found)
+            if self.torn and not found.damages:
+                cut_off(self._files, self.torn)
         if found.schema is None and schema is None:
             raise DataError(
                 f"there is no log at {self._files.place}", hint="give the columns with which to begin one"
@@ -336,20 +376,3 @@ class LogWriter:
                     self.flush()
             case _:
                 pass
-
-
-@contextlib.contextmanager
-def resources(place: str) -> Iterator[None]:
-    """Turn errors of the operating system into ResourceErrors."""
-    try:
-        yield
-    except BlockingIOError:
-        raise
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise ResourceError(
-                f"the disk is full: the log at {place} takes no more",
-                detail="what failed left nothing behind",
-                hint="make space (nilometer log trim), then try again",
-            ) from error
-        raise ResourceError(f"the log at {place} cannot be written", detail=str(error)) from error

@@ -1,7 +1,7 @@
 """How much an operator may build or keep. Beyond that, a ResourceError with the operator's name and the
 number is raised before the memory is allocated.
 
-The defaults are defined here and nowhere else. The decorator `@operator("TIME_WINDOW")` on a Logic's
+Limits in bytes are a part of the memory of the process (memory.py); the others are defined here and nowhere else. The decorator `@operator("TIME_WINDOW")` on a Logic's
 `advance` sets the name. Errors of the checks inside it carry that name, and so does the error for a library's
 failed memory allocation.
 """
@@ -14,13 +14,15 @@ from contextvars import ContextVar
 from typing import Concatenate, ParamSpec, TypeVar
 
 from nilometer.errors import ResourceError
+from nilometer.memory import budget
 
 ROWS_AT_ONCE = 50_000_000
 """The most rows that an operator may build in a round."""
-BYTES_AT_ONCE = 2 << 30
-"""The most bytes that these rows may take, at eight per value."""
+BYTES_AT_ONCE = 1 << 40
+"""The most bytes that these rows may take, at eight per value, if the memory of the process allows more."""
 ROWS_KEPT = 500_000_000
-"""The most rows that an operator may keep from round to round in one of its buffers."""
+"""The most rows that an operator may keep from round to round in one of its buffers. The memory of the process may
+allow fewer, at eight bytes a row."""
 MOST_MATCHES = 10_000_000
 """The most matches (FLATTEN: rows) that SIMILAR may build in a round."""
 MOST_LISTED = 10_000_000
@@ -58,7 +60,7 @@ def operator(name: str) -> Callable[[Callable[Concatenate[Logic, P], R]], Callab
 
 def check_built(rows: float, columns: int) -> None:
     """Refuse to build more rows of this many columns at once than the limits allow."""
-    most = min(ROWS_AT_ONCE, BYTES_AT_ONCE // (8 * max(columns, 1)))
+    most = min(ROWS_AT_ONCE, min(BYTES_AT_ONCE, budget().operators) // (8 * max(columns, 1)))
     if rows > most:
         raise ResourceError(
             f"{_current.get()} would build {int(rows):,} rows at once",
@@ -69,10 +71,11 @@ def check_built(rows: float, columns: int) -> None:
 
 def check_kept(rows: int) -> None:
     """Refuse to keep more rows than the limit allows."""
-    if rows > ROWS_KEPT:
+    most = min(ROWS_KEPT, budget().operators // 8)
+    if rows > most:
         raise ResourceError(
             f"{_current.get()} would keep {rows:,} rows",
-            detail=f"the limit is {ROWS_KEPT:,}",
+            detail=f"the limit is {most:,}",
             hint="use a shorter window, a smaller DELAY, or a condition that leaves rows out before",
         )
 

@@ -8,6 +8,7 @@ watermark.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -19,8 +20,9 @@ from nilometer.catalog.extents import Stream
 from nilometer.dataflow.door import NEVER
 from nilometer.errors import DataError
 from nilometer.log import Offset, StreamLog
+from nilometer.log.gaps import Continuity
 from nilometer.log.record import ENTRIES, Header, RecordKind
-from nilometer.log.segment import SegmentId, look, segment_ids
+from nilometer.log.segment import SegmentId, look, refuse, segment_ids
 from nilometer.spark.places import Place, Places
 from nilometer.spark.records import runs_of
 
@@ -60,7 +62,9 @@ class HeaderWalk:
         self._doubles = log.recorded_doubles
         self._segment: SegmentId | None = None
         # The entries from number `_first` on whose headers have been read, up to byte `_end` of the segment.
+        # They need not be consecutive: some may be on record as lost.
         self._first = 0
+        self._reached = SegmentId(0, 0)
         self._headers: list[Header] = []
         self._end = 0
 
@@ -129,14 +133,15 @@ class HeaderWalk:
         return int(ticks[accepted.argmax()]) if accepted.any() else None
 
     def _record(self, number: int) -> tuple[SegmentId, Header] | None:
-        """The record of an entry; None if it does not exist yet."""
-        known = self._segment is not None and 0 <= number - self._first <= len(self._headers)
+        """The record of an entry, or of the next one if it is on record as lost; None if it does not exist yet."""
+        known = self._segment is not None and self._first <= number <= self._reached.number
         if not known and not self._enter(number):
             return None
         while True:
             assert self._segment is not None
-            if number < self._first + len(self._headers):
-                return self._segment, self._headers[number - self._first]
+            at = bisect_left(self._headers, number, key=lambda header: header.number)
+            if at < len(self._headers):
+                return self._segment, self._headers[at]
             if self._more():
                 continue
             # List the segments first, then look: a segment that already had a successor is complete when it
@@ -146,10 +151,12 @@ class HeaderWalk:
                 continue
             if not later:
                 return None
+            Continuity(self.log.files, refuse).check(self._reached, later[0])
             self._begin(later[0])
 
     def _begin(self, segment: SegmentId) -> None:
         self._segment, self._first, self._headers, self._end = segment, segment.number, [], 0
+        self._reached = segment
 
     def _enter(self, number: int) -> bool:
         ids = segment_ids(self.log.files)
@@ -170,14 +177,15 @@ class HeaderWalk:
         assert self._segment is not None
         _, contents = look(self.log.files, self._segment, self._end)
         found = [header for header, _ in contents if header.kind in ENTRIES]
+        self._reached = max(self._reached, contents.reached)
         moved, self._end = contents.end > self._end, contents.end
         self._headers += found
         return moved
 
     def forget(self, number: int) -> None:
         """Forget the entries before this one, which are not asked for again."""
-        passed = min(max(0, number - self._first), len(self._headers))
-        self._first += passed
+        passed = bisect_left(self._headers, number, key=lambda header: header.number)
+        self._first = max(self._first, min(number, self._reached.number))
         del self._headers[:passed]
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -26,8 +25,8 @@ from typing import Any
 
 from nilometer.catalog.near_misses import join_names, near_misses
 from nilometer.errors import ConfigurationError
+from nilometer.settings_file import settings_of
 
-FILE = "nilometer.toml"
 SECTION = "spark"
 PREFIX = f"NILOMETER_{SECTION.upper()}__"
 LOG_LEVELS = ("off", "error", "warn", "info", "debug")
@@ -139,27 +138,11 @@ def cores_of(master: str) -> int:
 
 def _from_file(directory: str | Path | None) -> dict[str, Any]:
     """The table [spark] of the first nilometer.toml found; names with dots are joined again."""
-    for place in (Path(directory) if directory is not None else None, Path.cwd()):
-        path = place / FILE if place is not None else None
-        if path is None or not path.is_file():
-            continue
-        try:
-            whole = tomllib.loads(path.read_text())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"{path} is not TOML", detail=str(error)) from None
-        except OSError as error:
-            raise ConfigurationError(f"cannot read {path}", detail=error.strerror) from None
-        for name in whole.keys() - {SECTION}:
-            raise ConfigurationError(
-                f"there is no section '{name}' of settings",
-                detail=f"in {path}",
-                hint=near_misses(name, [SECTION]),
-            )
-        table = whole.get(SECTION, {})
-        if not isinstance(table, dict):
-            raise ConfigurationError(f"'{SECTION}' is a section, not a value", detail=f"in {path}")
-        return dict(_flat(table))
-    return {}
+    whole, path = settings_of(directory)
+    table = whole.get(SECTION, {})
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"'{SECTION}' is a section, not a value", detail=f"in {path}")
+    return dict(_flat(table))
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

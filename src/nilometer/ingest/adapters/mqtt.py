@@ -9,7 +9,8 @@ is lost, and the stream's KEY removes the duplicates. A broker that does not kno
 Two clients with one id would take the session from each other, and each would acknowledge messages that the
 other never saw. A client whose session was taken over reports it, and waits longer and longer before it
 connects again. At most `receive` messages are unacknowledged (MQTT 5's Receive Maximum), and the broker keeps
-the rest. Configure the broker to keep enough: Mosquitto drops messages beyond `max_queued_messages`, 1000 by
+the rest. Unread messages take bounded memory (inbox.py). The broker discards a message larger than `limit` (Maximum
+Packet Size). Configure the broker to keep enough: Mosquitto drops messages beyond `max_queued_messages`, 1000 by
 default.
 
 `<topic>/status` carries presence, retained and as last will (presence.py). `<topic>/command` takes commands,
@@ -52,6 +53,7 @@ from nilometer.ingest.adapters.adapter import Adapter, Clock, Command, Presence,
 from nilometer.ingest.adapters.inbox import Inbox
 from nilometer.ingest.adapters.presence import read_status
 from nilometer.ingest.payloads import Decoder, Format, Garbled, Messages, Times, TopicPattern
+from nilometer.memory import budget
 from nilometer.types import DAY, SECOND
 
 STATUS, COMMAND = "/status", "/command"
@@ -67,7 +69,9 @@ RETREAT, LONGEST_RETREAT = 5 * SECOND, 5 * 60 * SECOND
 SHORT, SHORT_LIVES = 5 * SECOND, 5
 """A connection that the broker ends within SHORT is short-lived. After SHORT_LIVES of them in a row we assume
 that another client takes our session: the broker may not say so (Mosquitto 2.0 does not)."""
-OPTIONS = "format time receive client_id session keepalive ca retry".split()
+LIMIT = 64 << 20
+"""The largest message, in bytes, if the memory of the process allows it."""
+OPTIONS = "format time receive limit client_id session keepalive ca retry".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ class MqttAdapter(Adapter):
         )
         receive = min(address.count("receive", RECEIVE), 65_535)
         # (payload, topic, arrival, connection, packet id; 0 for QoS 0)
-        self._inbox: Inbox[tuple[bytes, str, int, int, int]] = Inbox(receive)
+        self._inbox: Inbox[tuple[bytes, str, int, int, int]] = Inbox(receive, lambda item: len(item[0]))
         self.wake = self._inbox.wake
         self.connected = threading.Event()
         """Set while subscribed."""
@@ -129,6 +133,7 @@ class MqttAdapter(Adapter):
         client.on_message = self._on_message
         self._properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         self._properties.ReceiveMaximum = receive
+        self._properties.MaximumPacketSize = self.address.count("limit", min(LIMIT, budget().inbox))
         self._properties.SessionExpiryInterval = self.address.duration("session", SESSION) // SECOND
         return client
 

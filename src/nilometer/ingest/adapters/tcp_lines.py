@@ -57,7 +57,9 @@ class TcpLinesAdapter(Adapter):
         )
         self._csv = CsvLines(tuple(column.name for column in stream.columns), form=stream.form)
         # (payload, peer, arrival, the reason if it is garbled)
-        self._inbox: Inbox[tuple[bytes, str, int, str | None]] = Inbox(address.count("receive", 100_000))
+        self._inbox: Inbox[tuple[bytes, str, int, str | None]] = Inbox(
+            address.count("receive", 100_000), lambda item: len(item[0])
+        )
         self.wake = self._inbox.wake
         self._thread: threading.Thread | None = None
         self.port = address.port or 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from nilometer.dataflow.policy import Policy
 from nilometer.ingest.manager.seen_keys import LIMIT
+from nilometer.memory import budget
 from nilometer.types import MILLISECOND, MINUTE, SECOND
 
 
@@ -19,9 +20,9 @@ class ManagerSettings:
     `retry_most`: the first and the longest wait before a source that failed is opened again."""
 
     policies: Mapping[str, Policy] = field(default_factory=dict)
-    backlog_bytes: int = 16 << 20
+    backlog_bytes: int = field(default_factory=lambda: budget().backlog)
     keep_every: int = 10
-    buffer_bytes: int = 64 << 20
+    buffer_bytes: int = field(default_factory=lambda: budget().ring)
     keys: int = LIMIT
     look: int = 20 * MILLISECOND
     longest_wait: int = SECOND

@@ -221,6 +221,11 @@ class StreamManager:
         source = self._sources.get(stream.lower())
         return source is not None and source.ended
 
+    def remarks(self, stream: str) -> list[str]:
+        """What a crash or the disk did to the log of a stream, found when it was opened."""
+        source = self._sources.get(stream.lower())
+        return [] if source is None else source.recorder.log.remarks
+
     def sessions_lost(self, name: str) -> int:
         """How often, since this process began, a server has lost what it kept for the stream."""
         source = self._sources.get(name.lower())

@@ -8,6 +8,7 @@ garbled.
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from dataclasses import replace
 from difflib import get_close_matches
@@ -28,8 +29,9 @@ from nilometer.ingest.readers.json_lines_file import read_json_lines
 from nilometer.ingest.readers.parquet_file import needed_columns, read_parquet, whole_number_ids
 from nilometer.ingest.readers.reading import RawFile, Reading, match_columns, read_rows, row_numbers
 from nilometer.ingest.readers.values import read_values
+from nilometer.memory import budget
 from nilometer.operators.frames import dtype
-from nilometer.types import INT, STRING, TIME, Column, Type
+from nilometer.types import INT, STRING, TIME, Column, Type, format_bytes
 
 FORMATS: dict[str, str] = {
     ".csv": "csv",
@@ -42,6 +44,9 @@ FORMATS: dict[str, str] = {
 
 COMPRESSIONS: dict[str, str] = {".gz": "gzip", ".zst": "zstd"}
 """The endings of compressed files, and the names of the methods."""
+
+PIECE = 1 << 20
+"""How many bytes are decompressed at once."""
 
 ENDINGS = tuple(format_ + packed for format_ in FORMATS for packed in ("", *COMPRESSIONS))
 """All endings of the files that can be read."""
@@ -252,14 +257,29 @@ def contents(path: Path) -> bytes:
     if method is None:
         return data
     try:
-        return gzip.decompress(data) if method == "gzip" else _unzstd(data)
+        return _unpacked(data, method, path.name)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"'{path.name}' is not a whole {method} file", detail=str(error)) from None
 
 
-def _unzstd(data: bytes) -> bytes:
-    whole: bytes = pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
-    return whole
+def _unpacked(data: bytes, method: str, name: str) -> bytes:
+    """The bytes without compression, piece by piece: a small file may hold very much."""
+    most, found = budget().files, bytearray()
+    packed = (
+        gzip.GzipFile(fileobj=io.BytesIO(data))
+        if method == "gzip"
+        else pa.CompressedInputStream(pa.BufferReader(data), method)
+    )
+    with packed:
+        while piece := packed.read(PIECE):
+            found += piece
+            if len(found) > most:
+                raise DataError(
+                    f"'{name}' holds more than {format_bytes(most)} without its compression",
+                    detail=f"it has {format_bytes(len(data))} with it",
+                    hint="split the file, decompress it, or allow more memory: --memory 8GB",
+                )
+    return bytes(found)
 
 
 def _neighbours(path: Path) -> str:

@@ -24,9 +24,10 @@ import polars as pl
 import pyarrow as pa
 
 from nilometer.errors import ResourceError
+from nilometer.memory import budget
 
-IN_MEMORY = 1 << 30
-"""The bytes of rows that are sorted in memory at once."""
+IN_MEMORY: int | None = None
+"""The bytes of rows that are sorted in memory at once; None: the part that the process has for it."""
 
 WRITTEN = 1 << 17
 """The rows of a record batch of a run."""
@@ -42,7 +43,8 @@ class TimeOrder:
     def __init__(self, time: str, limit: int | None = None) -> None:
         self.displaced = 0
         self._time = time
-        self._limit = IN_MEMORY if limit is None else limit
+        given = IN_MEMORY if limit is None else limit
+        self._limit = budget().sorting if given is None else given
         self._pending: list[pl.DataFrame] = []
         self._bytes = 0
         self._latest: int | None = None

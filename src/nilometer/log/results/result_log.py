@@ -18,6 +18,7 @@ from nilometer.dataflow.ledger import QueryLedger
 from nilometer.errors import DataError, InternalError
 from nilometer.log import LogSettings, Offset, StreamLog
 from nilometer.log.files import Files
+from nilometer.log.formats import STAMP, check_format
 from nilometer.log.reader import schema_of
 from nilometer.log.results.answer_types import Types
 from nilometer.log.schema import arrow_schema, check_change
@@ -26,6 +27,9 @@ from nilometer.log.segment import segment_ids
 Offsets = Mapping[str, Offset]
 """By the stream's lower-case name: everything before the offset has been answered for."""
 
+
+FORMAT = 1
+"""The format of a commit's note."""
 
 OLDEST_TYPES = {"time": "TIME", "tick": "TIME"}
 """The types of commits written before commits recorded their types."""
@@ -54,6 +58,7 @@ class Commit:
     def note(self) -> dict[str, Any]:
         """The note in its JSON form."""
         note: dict[str, Any] = {
+            STAMP: FORMAT,
             "version": self.version,
             "number": self.number,
             "offsets": _written(self.offsets),
@@ -66,7 +71,8 @@ class Commit:
 
     @staticmethod
     def of(note: Mapping[str, Any]) -> Commit:
-        """The inverse of `note`."""
+        """The inverse of `note`. Refuses a note of an unknown format."""
+        check_format(note, FORMAT, "a commit of the result log")
         return Commit(
             note["version"],
             note["number"],
@@ -103,6 +109,11 @@ class ResultLog:
         """The last commit; None before the first."""
         note = self._log.note
         return None if note is None else Commit.of(note)
+
+    @property
+    def place(self) -> str:
+        """Where the log is, for messages."""
+        return self._log.files.place
 
     @property
     def rows(self) -> int:

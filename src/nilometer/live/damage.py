@@ -1,0 +1,138 @@
+"""Verifies and repairs what a data directory keeps beside the streams' logs: for each standing query its result
+logs, the versions of its tables, and its checkpoint.
+
+The laws: verifying changes nothing. Repairing moves files aside and deletes none. Lost answers stay lost until
+the query is replayed: it goes on after its checkpoint, so no sink gets an answer twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nilometer.errors import ConfigurationError
+from nilometer.live.checkpoints import Checkpoint, Checkpoints
+from nilometer.live.control import PLACE, folder_of
+from nilometer.live.standing import lock_of, result_files, result_log
+from nilometer.live.stored_tables import FOLDER as TABLES
+from nilometer.log import StreamLog
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.repair import QUARANTINE, Repaired
+from nilometer.log.resources import resources
+from nilometer.log.results import ResultLog
+from nilometer.log.segment import Damage
+from nilometer.log.verify import Verdict
+from nilometer.operators.frames import empty
+
+STATE = "state"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A part of a standing query, and the verdict on it."""
+
+    query: str
+    part: str
+    verdict: Verdict
+
+
+def queries_of(directory: Path) -> list[str]:
+    """The standing queries that have ever run, by the names of their folders."""
+    place = directory / PLACE
+    return sorted(path.name for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
+
+
+def known_query(directory: Path, name: str) -> str:
+    """The folder's name of a query that has run."""
+    known = queries_of(directory)
+    if name.lower() not in known:
+        raise ConfigurationError(
+            f"no standing query '{name}' has run in {directory}",
+            hint=f"there are: {', '.join(known) or 'none'}",
+        )
+    return name.lower()
+
+
+def verify_query(directory: Path, name: str) -> Iterator[Checked]:
+    """Check everything that is kept of a query."""
+    for files in _logs(directory, name):
+        yield Checked(name, files.directory.name, StreamLog(files).verify())
+    yield Checked(name, STATE, _verify_state(directory, name))
+
+
+def repair_query(directory: Path, name: str) -> Iterator[Repaired]:
+    """Repair everything that is kept of a query that nobody runs."""
+    lock = lock_of(directory, name)
+    try:
+        for files in _logs(directory, name):
+            yield StreamLog(files).repair()
+        yield _repair_state(directory, name)
+    finally:
+        lock.release()
+
+
+def _logs(directory: Path, name: str) -> list[LocalFiles]:
+    """The logs of a query's answers, and of its tables' versions."""
+    tables = folder_of(directory, name) / TABLES
+    folders = sorted(path for path in tables.iterdir() if path.is_dir()) if tables.is_dir() else []
+    found = [*result_files(directory, name), *(LocalFiles(folder) for folder in folders)]
+    return [files for files in found if files.names()]
+
+
+def _checkpoints(directory: Path, name: str) -> Checkpoints:
+    return Checkpoints(LocalFiles(folder_of(directory, name) / STATE))
+
+
+def _verify_state(directory: Path, name: str) -> Verdict:
+    checkpoints = _checkpoints(directory, name)
+    wrong = checkpoints.damage()
+    ahead = None if wrong is not None else _ahead(directory, name, checkpoints.load())
+    if ahead is not None:
+        last, saved = ahead
+        number = None if last.last is None else last.last.number
+        wrong = (
+            f"the checkpoint is of commit {saved.commit.number}, and the result log ends with commit {number}"
+        )
+    damages = () if wrong is None else (Damage(STATE, 0, 0, wrong),)
+    return Verdict(0, checkpoints.panes, 0, checkpoints.bytes, damages)
+
+
+def _ahead(directory: Path, name: str, saved: Checkpoint | None) -> tuple[ResultLog, Checkpoint] | None:
+    """The result log and the checkpoint, if the log has lost commits that the checkpoint has seen."""
+    log = result_log(directory, name)
+    last = log.last
+    if saved is None or last is None or saved.commit.version != last.version:
+        return None
+    return (log, saved) if saved.commit.number > last.number else None
+
+
+def _repair_state(directory: Path, name: str) -> Repaired:
+    """Move a damaged checkpoint aside: the logs rebuild the state. Put lost commits on record by an empty commit
+    that says how far the checkpoint was."""
+    folder = folder_of(directory, name)
+    done = Repaired(str(folder / STATE))
+    checkpoints = _checkpoints(directory, name)
+    wrong = checkpoints.damage()
+    if wrong is not None:
+        aside = folder / QUARANTINE
+        with resources(str(folder)):
+            aside.mkdir(exist_ok=True)
+            target = aside / f"{len(list(aside.iterdir())) + 1}-{STATE}"
+            (folder / STATE).rename(target)
+        done.moved.append(str(target.relative_to(folder)))
+        done.remarks.append(f"{wrong}; the state of '{name}' is rebuilt from the logs")
+        return done
+    ahead = _ahead(directory, name, checkpoints.load())
+    if ahead is not None:
+        log, saved = ahead
+        before = log.last
+        assert before is not None
+        log.commit(empty(log.columns), saved.commit)
+        log.close()
+        lost = f"commits {before.number + 1} to {saved.commit.number}"
+        done.remarks.append(
+            f"the answers of {lost} of '{name}' are lost; it goes on after them."
+            f" nilometer queries replay {name} answers again from the logs"
+        )
+    return done

@@ -1,0 +1,49 @@
+"""Reads `nilometer.toml` of a data directory, or else of the working directory.
+
+memory = "2GB"          # of this process, divided among its parts: memory.py
+[spark]                 # spark/settings.py
+master = "local[2]"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from nilometer import memory
+from nilometer.errors import ConfigurationError
+
+FILE = "nilometer.toml"
+KEYS = ("memory", "spark")
+
+
+def settings_of(directory: str | Path | None) -> tuple[dict[str, Any], Path | None]:
+    """The settings of the first file found, and its path."""
+    for place in (Path(directory) if directory is not None else None, Path.cwd()):
+        path = place / FILE if place is not None else None
+        if path is None or not path.is_file():
+            continue
+        try:
+            whole = tomllib.loads(path.read_text())
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"{path} is not TOML", detail=str(error)) from None
+        except OSError as error:
+            raise ConfigurationError(f"cannot read {path}", detail=error.strerror) from None
+        for name in whole.keys() - set(KEYS):
+            near = get_close_matches(name, KEYS, n=1)
+            what = "section" if isinstance(whole[name], dict) else "setting"
+            raise ConfigurationError(
+                f"there is no {what} '{name}'" + (" of settings" if what == "section" else ""),
+                detail=f"in {path}",
+                hint=f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(KEYS)}",
+            )
+        return whole, path
+    return {}, None
+
+
+def apply_settings(directory: str | Path | None) -> None:
+    """Take over the settings that concern the whole process."""
+    whole, path = settings_of(directory)
+    memory.take_from_file(whole.get("memory"), str(path))
