@@ -19,6 +19,7 @@ from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.language import ast, parse, parse_script, print_statement
 from nilometer.memory import give
+from nilometer.plan import logical
 from nilometer.redaction import redacted
 from nilometer.settings_file import apply_settings
 from nilometer.types import format_duration, format_time, parse_time
@@ -126,7 +127,7 @@ class Database:
                         )
                     )
                 case ast.CreateQuery(name=name, query=query, starting=starting):
-                    self._add_query(name, query, starting, text, parameters)
+                    self.catalog.add_query(self._definition(name, query, starting, text, parameters))
                 case ast.CreateView(name=name, columns=columns, query=query):
                     self._add_view(name, columns, query, text, parameters)
                 case ast.Drop(kind=kind, name=name, if_exists=if_exists, stream=stream):
@@ -147,8 +148,10 @@ class Database:
                 self.catalog.replace_stream(stream_of(created, text))
                 return
             case ast.CreateQuery(name=name, query=query):
-                Query(self, text, query, {}).standing()
+                definition = self._definition(name, query, None, text, {})
                 self.catalog.drop("QUERY", name, if_exists=True)
+                self.catalog.add_query(definition)
+                return
             case ast.CreateView(name=name, columns=columns, query=query):
                 before = self.catalog.view(name)
                 self.catalog.drop("VIEW", name, if_exists=True)
@@ -170,17 +173,23 @@ class Database:
         found = Path(path)
         return found if found.is_absolute() or self.data.base is None else self.data.base / found
 
-    def _add_query(
+    def _definition(
         self,
         name: str,
         query: ast.QueryNode,
         starting: str | int | None,
         text: str,
         parameters: Mapping[str, Any],
-    ) -> None:
+    ) -> QueryDefinition:
         # A query that does not bind is refused when it is declared.
-        Query(self, text, query, parameters).standing()
-        self.catalog.add_query(QueryDefinition(name, print_statement(query), starting))
+        found = Query(self, text, query, parameters).standing()
+        streams = [
+            node.stream for node in logical.walk_plan(found.logical) if isinstance(node, logical.Acquire)
+        ]
+        if any(stream.name.lower() == name.lower() for stream in streams):
+            raise ConfigurationError(f"'{name}' cannot read itself", hint="give one of them another name")
+        delay = max((stream.delay for stream in streams), default=0)
+        return QueryDefinition(name, print_statement(query), starting, tuple(found.schema.columns), delay)
 
     def _add_view(
         self,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nilometer.errors import NilometerError
-from nilometer.language import ast, parse, parse_script, print_statement
+from nilometer.language import ast, parse, print_statement
 
 if TYPE_CHECKING:
     from nilometer.engine.database import Database
@@ -95,12 +95,10 @@ class Keeping:
         return found
 
     def _at_rest(self) -> list[str]:
-        from nilometer.live.owner.changes import client_statements
+        from nilometer.live.owner.changes import declared_at_rest
 
         self._revision = None
-        script = (self.directory / "schema.sql").read_text(encoding="utf-8")
-        own = [print_statement(statement) for statement in parse_script(script)]
-        return own + list(client_statements(self.directory, script).values())
+        return declared_at_rest(self.directory, (self.directory / "schema.sql").read_text(encoding="utf-8"))
 
     def _take(self, texts: list[str]) -> None:
         """Bring the catalog to these statements, in whatever order they can be declared."""

@@ -49,7 +49,7 @@ class Roster:
         self.queries: list[LiveQuery] = []
         self.refused: dict[str, NilometerError] = {}
         self.paused: set[str] = set()
-        self._station = station
+        self.station = station
         self._definitions = {definition.name: definition for definition in definitions}
         self.starts: dict[str, Start] = {}
         """Where in its streams' logs a query without answers begins, by its lower-case name (control_log.py)."""
@@ -66,7 +66,7 @@ class Roster:
         """Show how the queries did, and remove them: they commit what they have answered."""
         self.show()
         for name in self._running:
-            self._station.remove(name)
+            self.station.remove(name)
 
     def __enter__(self) -> Self:
         return self
@@ -98,8 +98,8 @@ class Roster:
         name = next(
             (one for one in self._definitions if one.lower() == definition.name.lower()), definition.name
         )
-        if name in self._station.queries:
-            self._station.remove(name)
+        if name in self.station.queries:
+            self.station.remove(name)
         self._definitions.pop(name, None)
         self._definitions[definition.name] = definition
         if old_text is not None:
@@ -110,7 +110,7 @@ class Roster:
 
     def check_state(self, old_text: str, new_text: str, state: str | None) -> None:
         """Refuse KEEP STATE where the two texts have different states."""
-        if state == "KEEP STATE" and not self._same_state(old_text, self._station.database.sql(new_text)):
+        if state == "KEEP STATE" and not self._same_state(old_text, self.station.database.sql(new_text)):
             raise ConfigurationError(
                 "the new text has another state than the old one, so there is none to keep",
                 detail="KEEP STATE is for changes behind the last window, join or function: SELECT and HAVING",
@@ -121,8 +121,8 @@ class Roster:
         """Stop a query that is no longer declared."""
         found = next((one for one in self._definitions if one.lower() == name.lower()), None)
         if found is not None:
-            if found in self._station.queries:
-                self._station.remove(found)
+            if found in self.station.queries:
+                self.station.remove(found)
             del self._definitions[found]
             self._changed.pop(found, None)
             self.paused.discard(found)
@@ -140,12 +140,12 @@ class Roster:
         self._keep(definition)
         if name in self.refused:
             return f"{name} cannot run: {self.refused[name]}"
-        live = self._station.queries.get(name)
+        live = self.station.queries.get(name)
         return f"{name} is paused" if live is None else live.note or f"{name} begins"
 
     def _same_state(self, old_text: str, query: CompiledQuery) -> bool:
         try:
-            old = self._station.database.sql(_query_text(old_text))
+            old = self.station.database.sql(_query_text(old_text))
         except NilometerError:
             return False  # it reads something that has changed or gone
         return state_identity(old.physical) == state_identity(query.physical)
@@ -168,14 +168,14 @@ class Roster:
     def show(self) -> None:
         """Write the queries' metrics for other processes."""
         for name in self._running:
-            write_metrics(self._station.directory, name, self._station.metrics(name))
+            write_metrics(self.station.directory, name, self.station.metrics(name))
 
     @property
     def _running(self) -> list[str]:
-        return [name for name in self._definitions if name in self._station.queries]
+        return [name for name in self._definitions if name in self.station.queries]
 
     def _keep(self, definition: QueryDefinition) -> None:
-        name, directory = definition.name, self._station.directory
+        name, directory = definition.name, self.station.directory
         changed = changed_at(directory, name)
         if self._changed.get(name) == changed:
             return
@@ -191,19 +191,19 @@ class Roster:
         if paused and name not in self.paused:
             self.paused.add(name)
             self._pause(name)
-        elif not paused and name not in self._station.queries:
+        elif not paused and name not in self.station.queries:
             self.paused.discard(name)
             self._install(definition)
 
     def _pause(self, name: str) -> None:
-        if name in self._station.queries:
+        if name in self.station.queries:
             # Before the query is removed: its later progress is in its result log.
-            write_metrics(self._station.directory, name, self._station.metrics(name))
-            self._station.remove(name)
+            write_metrics(self.station.directory, name, self.station.metrics(name))
+            self.station.remove(name)
         self._say(f"{name} is paused; it goes on where it stands after: nilometer queries resume {name}")
 
     def _install(self, definition: QueryDefinition) -> None:
-        name, station = definition.name, self._station
+        name, station = definition.name, self.station
         declared: Start = BEGINNING if isinstance(definition.starting, str) else definition.starting or NOW
         start = self.starts.get(name.lower(), declared)
         old = self.old_texts.pop(name.lower(), None)

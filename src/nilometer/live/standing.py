@@ -223,6 +223,11 @@ class DurableQuery:
         """A new version goes on with the state that was found for it (replaced_state.py)."""
         self.recovered = found
 
+    def discount(self, again: QueryLedger) -> None:
+        """The readings that the state was rebuilt from, or was kept with, are in the older versions' books already."""
+        before, counted = self.earlier.as_dict(), again.as_dict()
+        self.earlier = QueryLedger(**{name: count - counted[name] for name, count in before.items()})
+
     @property
     def before(self) -> Checkpoint | None:
         """The last checkpoint of the version before this one."""

@@ -21,6 +21,7 @@ from typing import Any, Self
 import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
+from nilometer.catalog.answer_streams import is_answers
 from nilometer.catalog.near_misses import near_misses
 from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.group import fits
@@ -29,6 +30,7 @@ from nilometer.dataflow.policy import Policy
 from nilometer.errors import ConfigurationError, DataError, NilometerError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
+from nilometer.live.answers_adapter import AnswersAdapter
 from nilometer.live.control import control_of, folder_of
 from nilometer.live.declarations import CompiledQuery, Declarations
 from nilometer.live.groups import Group, Groups
@@ -53,6 +55,8 @@ from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
 HOSTS = ("gateway", "spark")
 """The hosts on which live queries run."""
 
+CATCHING_UP = "catching up"
+"""The reader that keeps sources open while a query is installed; no query has a name with a blank."""
 PAUSE = SECOND // 4
 """The longest time that the loop waits for a source before it attends to the sensors and the clock again."""
 
@@ -147,6 +151,7 @@ class Station:
         if on not in HOSTS:
             raise ConfigurationError(f"live queries do not run on '{on}'", hint=near_misses(on, HOSTS))
         streams = physical.streams_of(query.physical)
+        self.catch_up(streams)
         if durable:
             asked = control_of(self.directory, name).start
             start = start if asked is None else asked
@@ -254,6 +259,8 @@ class Station:
                 if recovered.panes:
                     self.graph.restore(name, recovered.panes)
                 self._groups.replay(name, group, recovered.start, self.logs)
+            if told:
+                standing.discount(self.graph.ledger(name))
             standing.begin(offsets, self.clock(), logs, (lambda: self.graph.snapshot(name)) if told else dict)
             self.manager.register(group.name, streams.values(), offsets)
         except BaseException:
@@ -418,6 +425,20 @@ class Station:
             )
             live.trouble = standing.trouble
 
+    def catch_up(self, streams: Mapping[str, Stream]) -> None:
+        """Let the streams of standing queries' answers hold all answers so far: a query that begins now begins after
+        them."""
+        behind = {key: stream for key, stream in streams.items() if is_answers(stream)}
+        if not behind:
+            return
+        self.manager.attend(CATCHING_UP, behind.values())
+        try:
+            adapters = [self._adapters[key] for key in behind]
+            while self.manager.poll() or not all(getattr(adapter, "caught_up", True) for adapter in adapters):
+                pass
+        finally:
+            self.manager.unregister(CATCHING_UP)
+
     # ---- sensors -----------------------------------------------------------------------------------------------------
 
     def _heard(self, stream: str, result: ReadResult) -> None:
@@ -460,6 +481,8 @@ class Station:
 
     def _by_address(self, stream: Stream, clock: Clock) -> Adapter:
         """The adapter of the file attached to the stream, or else of the stream's own address."""
+        if is_answers(stream):
+            return AnswersAdapter(stream, clock, self.directory)
         files = self.database.data.files.get(stream.name.lower())
         url = None if files is None else f"file://{files.source.resolve()}"
         identity = identity_of(self.directory)

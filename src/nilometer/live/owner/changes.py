@@ -8,11 +8,14 @@ the logs that its record names. A stream, table, view or query that others read 
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from nilometer.catalog.answer_streams import is_answers
 from nilometer.errors import CatalogError, ConfigurationError, NilometerError
 from nilometer.language import ast, parse, print_statement
 from nilometer.live import upkeep
@@ -21,6 +24,7 @@ from nilometer.live.owner.control_log import CLIENT, SCHEMA, ControlLog, Record
 from nilometer.live.owner.statements import Difference, Key, differences, named, readers, statements_of
 from nilometer.live.starts import BEGINNING, NOW, Start, offsets_at
 from nilometer.log import LogDirectory, Offset
+from nilometer.log.directory import PLACE
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.writer import BusyError
 from nilometer.plan import physical
@@ -81,15 +85,13 @@ class Changes:
     def adopt(self, script: str) -> list[Difference]:
         """At the start: record what schema.sql declares by now, and what it no longer does. What clients have
         declared stays. Returns the steps, unless this is the first start."""
-        first = not self.control.declared
+        first = not self.control.records
         self._finish_drops()
-        wanted = statements_of(script)
-        present = {k: r.text for k, r in self.control.declared.items() if r.origin == SCHEMA or k in wanted}
-        steps = differences(present, wanted)
+        steps = differences(self.control.adopted, statements_of(script))
         for step in steps:
             before = self.control.declared.get((step.kind, step.name.lower()))
             if step.what == "DROP":
-                self._record("FORGET", step.kind, step.name)
+                self._record("FORGET", step.kind, step.name, origin=SCHEMA)
             else:
                 offsets = {} if before is None else before.offsets
                 if step.kind == "QUERY" and before is None:
@@ -134,7 +136,7 @@ class Changes:
             case ast.Pause(name=name) | ast.Resume(name=name):
                 return self._steer(name, paused=isinstance(statement, ast.Pause))
             case ast.Drop():
-                return self._drop(statement)
+                return self._drop(statement, origin)
             case ast.Replace(created=created, state=state):
                 return self._replace(created, state, origin)
             case _ if (found := named(statement)) is not None:
@@ -161,7 +163,7 @@ class Changes:
         if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW"):
             self.database.catalog.drop(kind, name)
 
-    def _drop(self, statement: ast.Drop) -> str:
+    def _drop(self, statement: ast.Drop, origin: str) -> str:
         kind, name = statement.kind, str(statement.name)
         catalog = self.database.catalog
         if kind in ("QUERY", "STREAM", "TABLE", "VIEW"):
@@ -177,15 +179,14 @@ class Changes:
         if not catalog.drop(kind, statement.name, statement.if_exists, statement.stream):
             return f"there is no {kind.lower()} {name}"
         shown = f"{name} OF {statement.stream}" if kind == "SENSOR" else name
-        declared = self.control.declared.get((kind, shown.lower()))
-        self._record("DROP", kind, shown)
+        self._record("DROP", kind, shown, origin=origin)
         if kind == "QUERY":
             if self.roster is not None:
                 self.roster.drop(name)
             self._delete(name)
         note = f"{kind.lower()} {shown} is dropped"
-        if declared is not None and declared.origin == SCHEMA:
-            note += "; schema.sql still declares it, and the next serve or apply creates it again"
+        if (kind, shown.lower()) in self.control.adopted:
+            note += "; schema.sql still declares it, and `nilometer apply` would create it again"
         return note
 
     def _refuse_busy_sinks(self, name: str) -> None:
@@ -200,6 +201,9 @@ class Changes:
     def _delete(self, name: str) -> None:
         if folder_of(self.directory, name).is_dir():
             upkeep.drop(self.database, name)
+        if self.database.catalog.extent(name) is None:
+            # Its answers as a stream; nobody reads them any more.
+            shutil.rmtree(self.directory / PLACE / quote(name.lower(), safe=""), ignore_errors=True)
         self.control.forget_dropped(("QUERY", name.lower()))
 
     def _finish_drops(self) -> None:
@@ -267,6 +271,11 @@ class Changes:
         start: Start = BEGINNING if isinstance(starting, str) else NOW if starting is None else starting
         logs = LogDirectory(self.directory)
         streams = physical.streams_of(self.database.sql(definition.text).physical)
+        if self.roster is not None:
+            self.roster.station.catch_up(streams)
+        else:
+            # Nobody answers until the next owner begins; it then begins after what was answered before.
+            streams = {key: stream for key, stream in streams.items() if not is_answers(stream)}
         return offsets_at({key: logs.log(stream) for key, stream in streams.items()}, start)
 
     def _record(
@@ -296,10 +305,13 @@ def take_up(database: Declarations, roster: Roster, say: Callable[[str], None]) 
     return changes
 
 
-def client_statements(directory: Path, script: str) -> dict[Key, str]:
-    """What clients have declared and schema.sql does not, where no owner runs."""
-    wanted = statements_of(script)
-    declared = ControlLog(directory).declared
-    return {
-        key: record.text for key, record in declared.items() if record.origin == CLIENT and key not in wanted
-    }
+def declared_at_rest(directory: Path, script: str) -> list[str]:
+    """What is declared where no owner runs: as the next one will find it."""
+    control = ControlLog(directory)
+    texts: dict[Key, str] = {key: record.text for key, record in control.declared.items()}
+    for step in differences(control.adopted, statements_of(script)):
+        if step.what == "DROP":
+            texts.pop((step.kind, step.name.lower()), None)
+        else:
+            texts[step.kind, step.name.lower()] = step.text
+    return list(texts.values())

@@ -30,7 +30,8 @@ SPARE = 1_000
 
 @dataclass(frozen=True)
 class Record:
-    """`what` is CREATE, REPLACE, DROP, FORGET (it has left schema.sql; its answers stay), PAUSE or RESUME. `kind` and
+    """`what` is CREATE, REPLACE, DROP, FORGET (it has left schema.sql; its answers stay), PAUSE, RESUME or ADOPTED (a
+    client has changed it since it was taken up from schema.sql). `kind` and
     `name` say of which thing, `text` is the statement. `offsets` is where in its streams' logs a query begins."""
 
     what: str
@@ -72,6 +73,8 @@ class ControlLog:
         self._files = LocalFiles(directory / ".nilometer")
         self.declared: dict[tuple[str, str], Record] = {}
         self.dropped: set[tuple[str, str]] = set()
+        self.adopted: dict[tuple[str, str], str] = {}
+        """The declarations of schema.sql that were taken up; a client may have changed or dropped the thing since."""
         self.records = 0
         try:
             data = bytes(self._files.read(FILE))
@@ -95,7 +98,7 @@ class ControlLog:
 
     def append(self, record: Record) -> None:
         """Make a record durable. Only the owner calls this."""
-        if self.records > SPARE + 2 * (len(self.declared) + len(self.dropped)):
+        if self.records > SPARE + 2 * (len(self.declared) + len(self.dropped) + len(self.adopted)):
             self._rewrite()
         with resources(self._files.place):
             path = self._files.directory / FILE
@@ -117,13 +120,19 @@ class ControlLog:
     def _rewrite(self) -> None:
         """Keep only what matters."""
         data = b"".join(record.line() for record in self.declared.values())
+        data += b"".join(Record("ADOPTED", *key, text, SCHEMA).line() for key, text in self.adopted.items())
         data += b"".join(Record("DROP", *key).line() for key in sorted(self.dropped))
         with resources(self._files.place):
             self._files.replace(FILE, data)
-        self._size, self.records = len(data), len(self.declared) + len(self.dropped)
+        self._size = len(data)
+        self.records = len(self.declared) + len(self.dropped) + len(self.adopted)
 
     def _take(self, record: Record) -> None:
         self.records += 1
+        if record.origin == SCHEMA and record.what in ("CREATE", "REPLACE", "ADOPTED"):
+            self.adopted[record.key] = record.text
+        elif record.origin == SCHEMA:
+            self.adopted.pop(record.key, None)
         match record.what:
             case "CREATE" | "REPLACE":
                 self.declared[record.key] = record
