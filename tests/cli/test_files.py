@@ -179,7 +179,7 @@ def test_times_that_need_a_declaration_make_no_table(run, tmp_path: Path) -> Non
     assert code == 1
     assert "the times of 'zeiten.csv' need a declaration" in err
     assert "'zeit' is written as %d/%m/%Y %H:%M" in err
-    assert "nilometer inspect" in err
+    assert " inspect " in err
 
 
 def test_another_header_is_told(run, tmp_path: Path) -> None:
@@ -253,3 +253,23 @@ def test_the_only_column_of_times_is_the_time_and_one_bad_time_is_one_garbled_ro
     code, out, err = run("query", "--data", str(path), "SELECT id, v FROM air")
     assert code == 0
     assert "2 rows; air: 3 read, 1 garbled" in err
+
+
+def test_hints_begin_with_the_name_that_was_typed(
+    run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "zeiten.csv", ["31/12/2026 17:05,1", "31/12/2026 17:06,2"], "zeit,v")
+    monkeypatch.setenv("NILOMETER_COMMAND", "./nilo")
+    for json_option in ((), ("--json",)):
+        _, _, err = run("query", *json_option, "--data", str(path), "SELECT * FROM zeiten")
+        assert f"'./nilo inspect {path} --write'" in err
+
+
+def test_limit_leaves_nothing_unanswered(run, tmp_path: Path) -> None:
+    path = write(tmp_path / "air.csv", lines(1, 20))
+    code, out, err = run(
+        "query", "--strict", "--data", str(path), "SELECT DATE(ts) AS day, v FROM air LIMIT 2"
+    )
+    assert code == 0, err
+    assert out.splitlines()[-1].startswith("2026-01-02T00:00:00Z")
+    assert "unanswered" not in err

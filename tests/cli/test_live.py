@@ -108,7 +108,7 @@ def test_a_query_that_fails_leaves_the_others_running(run, field: Path) -> None:
 def test_why_readings_are_garbled_is_said_at_once(run, field: Path) -> None:
     _, _, err = run("query", "--data", str(field), WINDOWS)
     assert "air: garbled: " in err
-    assert "nilometer log dead air" in err
+    assert " log dead air" in err
 
 
 def test_a_long_dead_letter_is_cut(run, field: Path) -> None:

@@ -82,7 +82,8 @@ def test_a_paused_query_waits_until_it_is_resumed(run: Run) -> None:
     code, out, err = run("run", "--json")
     assert code == 0
     assert {json.loads(line)["query"] for line in out.splitlines()} == {"low"}
-    assert "high is paused; it goes on where it stands after: nilometer queries resume high" in err
+    assert "high is paused; it goes on where it stands after: " in err
+    assert " queries resume high" in err
     assert run("queries", "resume", "high")[0] == 0
     code, out, err = run("run", "--json")
     assert code == 0, err
@@ -127,7 +128,7 @@ def test_what_runs_is_not_dropped(run: Run, field: Path) -> None:
         code, _, err = run("queries", "drop", "high", "--yes")
         assert code == 1
         assert "'high' cannot be dropped while it runs: process" in err
-        assert "nilometer queries pause high" in err
+        assert " queries pause high" in err
         assert listed(run)["high"]["state"] == "running"
 
 

@@ -157,7 +157,8 @@ def test_a_missing_first_segment_is_no_retention(tmp_path: Path) -> None:
         list(LogDirectory(tmp_path).log("air").read())
 
 
-def test_a_result_log_that_lost_commits_is_refused(tmp_path: Path) -> None:
+def test_a_result_log_that_lost_commits_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nilometer.live.station.keeps_own_log", lambda _: True)
     database = field(tmp_path)
     feed(tmp_path, 0, 60)
     with Station(database, tmp_path) as station:

@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 
 from log.logs import scratch
 from nilometer.engine import Database, connect
-from nilometer.live.checkpoints import Checkpoints
-from nilometer.live.control import folder_of
 from nilometer.live.standing import result_log
 from nilometer.live.starts import BEGINNING
+from nilometer.live.state_files import StateFiles
 from nilometer.live.station import Station
 from nilometer.log import LogDirectory, LogSettings
-from nilometer.log.local_files import LocalFiles
 from nilometer.spark.admission import Admission
 from nilometer.spark.job import Job, TablesAtHand, log_starts
 from nilometer.spark.places import Places
@@ -178,7 +176,7 @@ def sizes(folder: Path, readings: int, *, later: bool) -> list[int]:
         assert (live.ledger.read, live.ledger.late) == (readings, 0)
     found = []
     for number in range(10):
-        kept = Checkpoints(LocalFiles(folder_of(folder, f"q{number}") / "state")).load()
+        kept = StateFiles(folder).load(f"q{number}")
         assert kept is not None
         found.append(sum(len(data) for panes in kept.panes.values() for data in panes.values()))
     return found

@@ -16,7 +16,6 @@ from nilometer.dataflow.group import fits
 from nilometer.engine import Database, connect
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.live.books import query_books, stream_books
-from nilometer.live.control import folder_of
 from nilometer.live.identity import identity_of
 from nilometer.live.kept_answers import kept_answers
 from nilometer.live.live_query import LiveQuery
@@ -225,7 +224,7 @@ def test_a_checkpoint_of_other_stages_is_rebuilt_from_the_logs(
         assert fits(station.graph.snapshot("means"), query.physical, station)
         assert not fits({"000 SP_ACQUIRE": {}}, query.physical, station)
     write_readings(tmp_path / "in" / "b.csv", 7, 7)
-    monkeypatch.setattr("nilometer.live.station.fits", lambda *_: False)
+    monkeypatch.setattr("nilometer.live.shared_queries.fits", lambda *_: False)
     with Station(database, tmp_path) as station:
         live = station.install(query, "means", durable=True)
         assert "checkpoint is of another release: the state is rebuilt from the logs" in str(live.note)
@@ -260,12 +259,12 @@ def test_a_standing_query_is_run_by_one_process(tmp_path: Path) -> None:
     every = database.sql("SELECT id, x FROM air")
     with Station(database, tmp_path) as first, Station(database, tmp_path) as second:
         first.install(every, "every", durable=True)
-        with pytest.raises(BusyError, match="'every' is being run by process") as refused:
-            second.install(every, "every", durable=True)
-        assert "--only" in str(refused.value.hint)
-        second.install(every, "other", durable=True)
+        for name in ("every", "other"):
+            with pytest.raises(BusyError, match="the standing queries of") as refused:
+                second.install(every, name, durable=True)
+        assert "stop that process" in str(refused.value.hint)
         finish(first)
-        first.remove("every")
+        first.close()
         # It goes on with the number, the answers and the state that the first one left.
         second.install(every, "every", durable=True)
         write_readings(tmp_path / "in" / "b.csv", 7, 3)
@@ -286,9 +285,9 @@ def test_a_query_that_could_not_be_installed_can_be_tried_again(
         raise ResourceError("no room")
 
     with Station(database, tmp_path) as station:
-        for part in ("recover", "Checkpoints.save"):
+        for part in ("nilometer.live.shared_commits.version_of", "nilometer.log.writer.LogWriter.append"):
             with monkeypatch.context() as patch:
-                patch.setattr(f"nilometer.live.standing.{part}", refuse)
+                patch.setattr(part, refuse)
                 with pytest.raises(ResourceError, match="no room"):
                     station.install(every, "every", durable=True)
         station.install(every, "every", durable=True)
@@ -306,15 +305,13 @@ def test_retention_waits_for_a_standing_query(tmp_path: Path) -> None:
         station.install(every, "Every", durable=True)
         finish(station)
         log = station.logs.log("air")
-        assert log.readers() == {
-            "query-every": Offset(0, 0)
-        }  # no checkpoint yet: it would read all of it again
-    assert log.readers() == {"query-every": log.end}
+        assert log.readers() == {"queries": Offset(0, 0)}  # no checkpoint yet: it would read all of it again
+    assert log.readers() == {"queries": log.end}
     write_readings(tmp_path / "in" / "b.csv", 7, 5)
     with Station(database, tmp_path, StationSettings(logging=SMALL_SEGMENTS)) as station:
         station.install(every)  # somebody else fills the log
         finish(station)
-    assert log.trim(START + 100 * MINUTE).held_by == "query-every"
+    assert log.trim(START + 100 * MINUTE).held_by == "queries"
     assert log.start.position == 14
     with Station(database, tmp_path) as station:
         live = station.install(every, "Every", durable=True)
@@ -398,8 +395,6 @@ def test_a_column_that_changes_its_type_begins_another_result_log(tmp_path: Path
                 assert bool(given) != again
                 assert f"goes on after {answered} rows" in str(live.note) or not again
                 answered += len(given)
-    folders = sorted(path.name for path in folder_of(tmp_path, "changing").glob("results*"))
-    assert folders == ["results", "results-2", "results-3"]
     assert [log.rows for log in result_logs(tmp_path, "changing")] == [28, answered - 42, 14]
     assert result_log(tmp_path, "changing").columns == {"v": pl.Int64()}
     (books,) = query_books(database)
@@ -430,6 +425,7 @@ def test_a_crash_while_another_result_log_begins(tmp_path: Path, monkeypatch: py
         patch.setattr("nilometer.log.writer.LogWriter.append", crash)
         with pytest.raises(CrashError):
             station.install(changed, "changing", durable=True)
+        station.abandon()
     with Station(database, tmp_path) as station:
         live = station.install(changed, "changing", durable=True)
         assert "has changed" in str(live.note)

@@ -17,7 +17,7 @@ from nilometer.live.query_list import QueryState, State
 from nilometer.live.query_metrics import read_metrics
 from nilometer.live.roster import Roster
 from nilometer.live.spark_query import FOLDER
-from nilometer.live.standing import reader_of, result_log, runner_of
+from nilometer.live.standing import result_log, runner_of
 from nilometer.live.starts import BEGINNING
 from nilometer.live.station import Station
 from nilometer.live.upkeep import drop, pause, remains, replay, resume
@@ -190,7 +190,7 @@ def test_a_dropped_query_is_gone_and_retention_does_not_wait(tmp_path: Path) -> 
     database = field(tmp_path)
     run(database, tmp_path)
     log = LogDirectory(tmp_path).log("air")
-    assert reader_of("all_of_it") in log.readers()
+    assert "queries" in log.readers()
     found = remains(database, "all_of_it")
     assert (found.rows, found.held, found.declared) == (20, ("air",), True)
     schema = tmp_path / "schema.sql"
@@ -200,7 +200,7 @@ def test_a_dropped_query_is_gone_and_retention_does_not_wait(tmp_path: Path) -> 
     with pytest.raises(ConfigurationError, match="not declared any more"):
         pause(database, "all_of_it")
     drop(database, "all_of_it")
-    assert set(log.readers()) == {reader_of("means")}
+    assert set(log.readers()) == {"queries"}
     assert [one.name for one in database.queries()] == ["means"]
     assert not (tmp_path / ".nilometer" / "dropped").exists()
     with pytest.raises(ConfigurationError, match="no standing query 'all_of_it'"):
@@ -237,7 +237,7 @@ def test_a_query_begins_again(tmp_path: Path) -> None:
     assert (done.rows, done.readings) == (20, 5)
     assert done.aside == folder_of(tmp_path, "all_of_it") / "replaced" / "1"
     assert (done.aside / "results").is_dir()
-    assert LogDirectory(tmp_path).log("air").readers()[reader_of("all_of_it")].position == 15
+    assert LogDirectory(tmp_path).log("air").readers()["queries"].position == 15
     assert state_of(database, "all_of_it").behind == 5
     run(database, tmp_path)
     assert minutes_of(database) == list(range(15, 20))

@@ -146,7 +146,7 @@ def test_verify(run, field: Path) -> None:
     assert json.loads(out)["damages"][0]["file"] == segment.name
     code, _, err = run("replay", "river")
     assert code == 1
-    assert "nilometer log verify" in err
+    assert " log verify" in err
 
 
 def test_trim(run, field: Path) -> None:

@@ -51,7 +51,8 @@ def limit_notes(answer: Answer, asked: Query) -> list[str]:
             len(answer) > most and not asked.logical.tick
         ):
             return [
-                f"LIMIT {most} is for each window: for all of them, make the windows a subquery with RSTREAM"
+                f"LIMIT {most} is for each window: for the whole file, group by the time instead: GROUP BY"
+                " date_bin(1 HOUR, time); of sessions, make a subquery with RSTREAM"
             ]
     return []
 

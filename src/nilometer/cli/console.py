@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
+from nilometer.cli.typed_name import as_typed
 from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.printable import printable, printable_json, printable_text
 
@@ -37,17 +38,21 @@ def quietly(quiet: bool = True) -> Iterator[None]:
 def message(text: str) -> None:
     """Print a line to stderr, for the person and not for the pipe."""
     if not _QUIET.get():
-        print(printable_text(text), file=sys.stderr, flush=True)
+        print(printable_text(as_typed(text)), file=sys.stderr, flush=True)
 
 
 def fail(error: NilometerError, as_json: bool) -> NoReturn:
     """Print an error and exit."""
     if as_json:
-        print_json(error.as_dict(), file=sys.stderr)
+        found = {
+            name: as_typed(value) if isinstance(value, str) else value
+            for name, value in error.as_dict().items()
+        }
+        print_json(found, file=sys.stderr)
     else:
         colour = sys.stderr.isatty()
         label = "\033[1;31merror:\033[0m " if colour else "error: "
-        print(label + printable_text(str(error)), file=sys.stderr, flush=True)
+        print(label + printable_text(as_typed(str(error))), file=sys.stderr, flush=True)
     sys.exit(error.exit_code)
 
 

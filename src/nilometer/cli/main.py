@@ -34,6 +34,7 @@ from nilometer.cli import (
     streams,
 )
 from nilometer.cli.console import fail
+from nilometer.cli.typed_name import command_name
 from nilometer.errors import InternalError, NilometerError, ResourceError
 
 VERBS = (
@@ -60,11 +61,6 @@ VERBS = (
 )
 
 NILO_VERBS = "./nilo also knows: python, test, lint, types, contract, format, wheel, lock."
-
-
-def command_name() -> str:
-    """The name that was typed: `nilometer`, or `./nilo`, which says so in NILOMETER_COMMAND."""
-    return os.environ.get("NILOMETER_COMMAND") or "nilometer"
 
 
 def _say_the_name(group: typer.Typer, name: str) -> None:

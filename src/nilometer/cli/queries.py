@@ -105,6 +105,28 @@ def resume_command(
         message(f"{name} is running: {runner}")
 
 
+@commands.command("analyze")
+def analyze_command(
+    context: typer.Context, name: NameArgument, data: DataOption = None, catalog: CatalogOption = None
+) -> None:
+    """Show the plan of a running query, with the work of each operator since its owner began.
+
+    Example: nilometer queries analyze smoky --data field/
+    """
+    from nilometer.errors import ConfigurationError
+    from nilometer.live.owner.client import find_owner
+
+    base = database_of(*_given(context, data, catalog)).data.base
+    client = None if base is None else find_owner(base)
+    if client is None:
+        raise ConfigurationError(
+            "nobody runs queries here",
+            hint="start `nilometer serve`; for data at hand there is explain --analyze",
+        )
+    with client:
+        print(client.request("analyze", name=name).header["text"])
+
+
 @commands.command("drop")
 def drop_command(
     context: typer.Context,

@@ -6,11 +6,12 @@ only the first two have numbers of their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.plan import physical
+from nilometer.types import format_bytes
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,10 @@ def measures(
     return found
 
 
-def state_sizes(flow: Dataflow) -> dict[int, int]:
-    """The bytes of every stage's state now, by place; a stage without state is left out."""
-    sizes = {place: sum(map(len, stage.worker.snapshot().values())) for place, stage in flow.stages.items()}
+def state_sizes(flow: Dataflow, places: Iterable[int] | None = None) -> dict[int, int]:
+    """The bytes of the state of stages now (default: of all), by place; a stage without state is left out."""
+    looked = flow.stages if places is None else places
+    sizes = {place: sum(map(len, flow.stages[place].worker.snapshot().values())) for place in looked}
     return {place: size for place, size in sizes.items() if size}
 
 
@@ -59,3 +61,14 @@ def _measure(flow: Dataflow, node: physical.Node, held: Mapping[int, int]) -> Me
         own[-1].rounds,
         held.get(place) if first == 0 else None,
     )
+
+
+def remark(found: Measure, inputs: int = 1) -> str:
+    """`1,000 -> 10 rows (1 %), 0.3 ms, 2.1 kB held`. A node with several inputs has no share of rows that pass."""
+    passed, given = found.rows_out, found.rows_in
+    rows = "1 row" if passed == 1 else f"{passed:,} rows"
+    if passed != given:
+        rows = f"{given:,} -> {rows}"
+        rows += f" ({100 * passed / given:,.3g} %)" if inputs < 2 and given else ""
+    held = "" if found.held is None else f", {format_bytes(found.held)} held"
+    return f"{rows}, {found.nanoseconds / 1e6:,.1f} ms{held}"

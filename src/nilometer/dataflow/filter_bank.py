@@ -42,7 +42,7 @@ class Member:
     def __init__(self, bank: FilterBank, work: Filter) -> None:
         self.bank = bank
         self.work = work
-        self.outputs: list[Answers] = []
+        self.outputs: dict[Answers, None] = {}
         self.delivered = 0
         bank.add(self)
 
@@ -80,19 +80,19 @@ class FilterBank:
 
     def __init__(self, stream: str) -> None:
         self.books = Books()
-        self.members: list[Member] = []
+        self.members: dict[Member, None] = {}
         self.failures: list[tuple[Member, NilometerError]] = []
         self._stream = stream
         self._columns: dict[str, tuple[list[Member], Ranges | None]] | None = None
 
     def add(self, member: Member) -> None:
         """Add a filter."""
-        self.members.append(member)
+        self.members[member] = None
         self._columns = None
 
     def drop(self, member: Member) -> None:
         """Remove a filter."""
-        self.members.remove(member)
+        del self.members[member]
         self._columns = None
 
     def step(self, arrival: Arrival, now: Round) -> None:

@@ -19,13 +19,14 @@ share the graph, are installed or are removed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
 import polars as pl
 
 from nilometer.dataflow.answers import Answers
+from nilometer.dataflow.filter_bank import Member
 from nilometer.dataflow.group import Group
 from nilometer.dataflow.ledger import Ledger, QueryLedger
 from nilometer.dataflow.policy import Outcome, Policy
@@ -88,6 +89,8 @@ class Graph:
         self._answer_policy = answer_policy
         self._starts: list[Start] = []
         self._queries: dict[str, Installed] = {}
+        self.ready: dict[str, None] = {}
+        """The queries that have rows to fetch, or that an error has just stopped."""
 
     # ---- installing and removing queries -----------------------------------------------------------------------------
 
@@ -127,7 +130,7 @@ class Graph:
     def _fold(self, name: str, plan: physical.Node, start: Start, extents: Extents | None) -> Installed:
         try:
             group = self._group(plan, start, self._extents if extents is None else extents)
-            answers = Answers(self._answer_rows, self._answer_policy)
+            answers = Answers(self._answer_rows, self._answer_policy, name, self.ready)
             group.install(name, plan, answers)
         finally:
             self._tidy()
@@ -152,6 +155,7 @@ class Graph:
         """Remove a query, and every stage and inlet that only it used."""
         query = self._query(name)
         del self._queries[name]
+        self.ready.pop(name, None)
         if query.failure is None:
             query.group.remove(name)
         self._tidy()
@@ -219,6 +223,7 @@ class Graph:
             for name, failure in start.failures.items():
                 failed = True
                 self._queries[name].failure = failure
+                self.ready[name] = None
             start.failures = {}
         if failed:
             self._tidy()
@@ -242,9 +247,28 @@ class Graph:
         are fetched."""
         query = self._query(name)
         frames = query.answers.drain()
-        if query.failure is not None and not frames:
-            raise query.failure.error
+        if query.failure is not None:
+            if not frames:
+                raise query.failure.error
+            self.ready[name] = None
         return frames
+
+    def failure(self, name: str) -> Failure | None:
+        """The error that stopped a query."""
+        return self._query(name).failure
+
+    def discard(self, names: Container[str]) -> None:
+        """Drop the answers of these queries that wait."""
+        for name in [name for name in self.ready if name in names]:
+            self._query(name).answers.drain()
+            if self._query(name).failure is not None:
+                self.ready[name] = None
+
+    def rename_start(self, key: object, new: object) -> None:
+        """Let the queries of a start be pushed to under another key. Both have seen their streams up to the same
+        places."""
+        for start in self._of(key):
+            start.key, start.moved = new, True
 
     def schema(self, name: str) -> Schema:
         """The columns of the answer."""
@@ -256,6 +280,13 @@ class Graph:
         query = self._query(name)
         return query.group.ledger(name) if query.failure is None else query.failure.ledger
 
+    def analysis(self, name: str) -> str:
+        """The query's plan with the work of each operator so far."""
+        query = self._query(name)
+        if query.failure is not None:
+            raise query.failure.error
+        return query.group.analysis(name)
+
     def watermark(self, name: str) -> int | None:
         """The query's watermark; None if it reads no stream."""
         pace = self._query(name).group.pace
@@ -264,6 +295,11 @@ class Graph:
     def stream_watermark(self, name: str, stream: str) -> int:
         """The watermark of a stream as the query sees it."""
         return self._inlet(name, stream).door.watermark
+
+    def start_watermark(self, start: object, stream: str) -> int:
+        """The least watermark of a stream over the queries of a start."""
+        doors = [one.inlets[stream].door for one in self._of(start) if stream in one.inlets]
+        return min((door.watermark for door in doors), default=INT_MINIMUM)
 
     def stream_ledger(self, name: str, stream: str) -> Ledger:
         """The accounts of a stream's readings at the door that the query shares."""
@@ -274,21 +310,49 @@ class Graph:
     def snapshot(self, name: str) -> dict[str, dict[str, bytes]]:
         """The whole state of a query after everything that was pushed: its streams' doors, its rounds, its
         stages, and the answers that nobody has fetched yet."""
+        found = self.snapshots([name])
+        if name not in found:
+            failure = self._query(name).failure
+            assert failure is not None, "a query without a state"
+            raise failure.error
+        return found[name]
+
+    def snapshots(self, names: Iterable[str]) -> dict[str, dict[str, dict[str, bytes]]]:
+        """The states of several queries, except those that failed. A part that several share is one object."""
         self.run()
-        query = self._query(name)
-        if query.failure is not None:
-            raise query.failure.error
-        if not all(other.answers.room for other in self._queries.values()):
-            raise ConfigurationError(
-                f"'{name}' cannot be saved while answers wait", hint="fetch the answers of all queries first"
+        for name, other in self._queries.items():
+            if other.answers.bounded and not other.answers.room:
+                raise ConfigurationError(
+                    f"nothing can be saved while answers wait: '{name}' has some",
+                    hint="fetch the answers of all queries first",
+                )
+        taken: dict[tuple[int, int | Member], dict[str, bytes]] = {}
+        shared: dict[int, dict[str, bytes]] = {}
+        nothing: dict[str, bytes] = {}
+        found = {}
+        for name in names:
+            query = self._query(name)
+            if query.failure is not None:
+                continue
+            pace = query.group.pace
+            panes: dict[str, dict[str, bytes]] = {}
+            for stream in pace.inlets:
+                inlet = query.start.inlets[stream]
+                if id(inlet) not in shared:
+                    shared[id(inlet)] = inlet.snapshot()
+                panes[f"source {stream}"] = shared[id(inlet)]
+            if id(pace) not in shared:
+                shared[id(pace)] = pace.snapshot()
+            panes["waves"] = shared[id(pace)]
+            panes |= query.group.snapshot(name, taken)
+            waiting = query.answers.peek()
+            panes["answers"] = (
+                {f"{number:06d}": to_bytes(rows) for number, rows in enumerate(waiting)}
+                if waiting
+                else nothing
             )
-        pace = query.group.pace
-        panes = {f"source {stream}": query.start.inlets[stream].snapshot() for stream in pace.inlets}
-        panes["waves"] = pace.snapshot()
-        panes |= query.group.snapshot(name)
-        waiting = query.answers.peek()
-        panes["answers"] = {f"{number:06d}": to_bytes(rows) for number, rows in enumerate(waiting)}
-        return panes
+            found[name] = panes
+        return found
 
     def restore(self, name: str, panes: Mapping[str, dict[str, bytes]]) -> None:
         """Let an installed query go on from a snapshot of the same plan.
@@ -310,15 +374,14 @@ class Graph:
         self.remove(name)
         start = self._start(query.start.key, moment)
         groups, inlets = list(start.groups), dict(start.inlets)
-        known = {group: group.known for group in groups}
         folded = self._fold(name, query.plan, start, query.extents)
         for stream, inlet in start.inlets.items():
             if stream not in inlets:
                 inlet.restore(panes[f"source {stream}"])
         group = folded.group
-        if group not in known:
+        if group not in groups:
             group.pace.restore(panes["waves"])
-        if not group.restore(name, panes, known.get(group, set())):
+        if not group.restore(name, panes):
             return False
         for _, data in sorted(panes["answers"].items()):
             folded.answers.put(from_bytes(data))

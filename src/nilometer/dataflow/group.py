@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from nilometer.dataflow.analysis import measures, remark, state_sizes
 from nilometer.dataflow.answers import Answers
 from nilometer.dataflow.books import Books
 from nilometer.dataflow.dataflow import Dataflow
@@ -25,6 +26,7 @@ from nilometer.dataflow.stages import Passing, Round, StreamReader, TableReader,
 from nilometer.dataflow.watermark import Leaf
 from nilometer.errors import NilometerError
 from nilometer.plan import physical
+from nilometer.plan.explain import explain_text
 
 
 @dataclass(eq=False)
@@ -43,6 +45,9 @@ class Group:
         self.pace = Pace(leaves, inlets)
         self.flow = Dataflow(None, extents)
         self.roots: dict[str, Root] = {}
+        self._tops: dict[str, int] = {}
+        self._bounded: dict[str, Answers] = {}
+        self._restored: set[int | Member] = set()
         self._extents = extents
         self._banks: dict[str, FilterBank] = {}
         self._members: dict[physical.Node, Member] = {}
@@ -55,17 +60,23 @@ class Group:
         """Add a query: its plan gets new stages only where no installed query has an equal one."""
         if stateless_over(plan) is not None:
             member = self._members.get(plan) or self._member(plan)
-            member.outputs.append(answers)
-            self.roots[name] = Root(member, answers, plan)
+            member.outputs[answers] = None
+            self._enroll(name, Root(member, answers, plan))
             return
         try:
             top = self.flow.lower(plan)
         except BaseException:
             self._drop([place for place in self.flow.stages if place not in self._users])
             raise
-        self.roots[name] = Root(top, answers, plan)
+        self._enroll(name, Root(top, answers, plan))
+        self._tops[name] = top
         for place in self.flow.below(top):
             self._users[place].add(name)
+
+    def _enroll(self, name: str, root: Root) -> None:
+        self.roots[name] = root
+        if root.answers.bounded:
+            self._bounded[name] = root.answers
 
     def _member(self, plan: physical.Node) -> Member:
         work = Filter(plan, self._extents)
@@ -76,6 +87,8 @@ class Group:
     def remove(self, name: str) -> None:
         """Remove a query, and every stage and filter that only it used."""
         root = self.roots.pop(name)
+        self._tops.pop(name, None)
+        self._bounded.pop(name, None)
         if isinstance(root.top, Member):
             self._leave(root.top, root)
             return
@@ -86,10 +99,11 @@ class Group:
 
     def _leave(self, member: Member, root: Root) -> None:
         """Remove one query's answers from a filter, and the filter and its bank if no query is left."""
-        member.outputs.remove(root.answers)
+        del member.outputs[root.answers]
         if not member.outputs:
             member.bank.drop(member)
             del self._members[root.plan]
+            self._restored.discard(member)
         self._banks = {stream: bank for stream, bank in self._banks.items() if bank.members}
 
     def _drop(self, places: list[int]) -> None:
@@ -97,13 +111,14 @@ class Group:
         for place in places:
             self._users.pop(place, None)
             self._books.pop(place, None)
+            self._restored.discard(place)
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
 
     @property
     def room(self) -> bool:
         """Whether all answers can take the rows of a round."""
-        return all(root.answers.room for root in self.roots.values())
+        return all(answers.room for answers in self._bounded.values())
 
     @property
     def due(self) -> bool:
@@ -136,13 +151,11 @@ class Group:
             for member, error in bank.failures:
                 stopped |= {name: error for name, root in self.roots.items() if root.top is member}
             bank.failures.clear()
-        for name, root in self.roots.items():
-            if isinstance(root.top, Member):
-                continue
-            if root.top in outputs:
-                root.answers.put(outputs[root.top].rows)
+        for name, top in self._tops.items():
+            if top in outputs:
+                self.roots[name].answers.put(outputs[top].rows)
             else:
-                failed = next(place for place in self.flow.below(root.top) if place in failures)
+                failed = next(place for place in self.flow.below(top) if place in failures)
                 stopped[name] = failures[failed]
         return stopped
 
@@ -162,17 +175,51 @@ class Group:
                 total += QueryLedger(delivered=-shed, shed=shed)
         return total
 
+    def analysis(self, name: str) -> str:
+        """The plan of a query with the work of each operator since this process began, and how many other queries
+        share it. A filter has no operators of its own: the bank of its stream evaluates all filters together."""
+        root = self.roots[name]
+        if isinstance(root.top, Member):
+            others = sum(isinstance(other.top, Member) for other in self.roots.values()) - 1
+            account = ", ".join(
+                f"{count:,} {what}" for what, count in root.top.ledger.as_dict().items() if count
+            )
+            return f"{explain_text(root.plan)}\n-- one filter bank with {others} other queries: {account}"
+        used = set(self.flow.below(root.top))
+        found = measures(self.flow, root.plan, state_sizes(self.flow, used))
+
+        def note(node: object) -> str | None:
+            measure = found.get(node)  # type: ignore[call-overload]
+            if measure is None:
+                return None if isinstance(node, physical.Exchange) else "done by the operator above"
+            place, _ = self.flow.origins[node]  # type: ignore[index]
+            others = len(self._users[place]) - 1
+            shared = f", shared with {others} other{'' if others == 1 else 's'}" if others else ""
+            return remark(measure, inputs=len(node.inputs)) + shared  # type: ignore[attr-defined]
+
+        return explain_text(root.plan, note)
+
     # ---- state -------------------------------------------------------------------------------------------------------
 
-    def snapshot(self, name: str) -> dict[str, dict[str, bytes]]:
-        """The state of the stages and filters that a query uses."""
-        return {key: self._panes(top) for key, top in self._stateful(name)}
-
-    def restore(self, name: str, panes: Mapping[str, dict[str, bytes]], known: set[int | Member]) -> bool:
-        """Restore a snapshot of the same plan. The parts in `known` were already restored for another query:
-        returns False if the snapshot differs from their state."""
+    def snapshot(
+        self, name: str, taken: dict[tuple[int, int | Member], dict[str, bytes]] | None = None
+    ) -> dict[str, dict[str, bytes]]:
+        """The state of the stages and filters that a query uses. Parts in `taken` are not asked again."""
+        taken = {} if taken is None else taken
+        found = {}
         for key, top in self._stateful(name):
-            if top in known:
+            if (id(self), top) not in taken:
+                taken[id(self), top] = self._panes(top)
+            found[key] = taken[id(self), top]
+        return found
+
+    def restore(self, name: str, panes: Mapping[str, dict[str, bytes]]) -> bool:
+        """Restore a snapshot of the same plan. Returns False if a part was already restored for another query, and
+        the snapshot differs from its state."""
+        for key, top in self._stateful(name):
+            shared = top in self._restored or self._used_by_others(name, top)
+            self._restored.add(top)
+            if shared:
                 if self._panes(top) != panes[key]:
                     return False
             elif isinstance(top, Member):
@@ -188,6 +235,9 @@ class Group:
     def known(self) -> set[int | Member]:
         """The stages and filters that another query may share."""
         return {*self.flow.stages, *self._members.values()}
+
+    def _used_by_others(self, name: str, top: int | Member) -> bool:
+        return len(top.outputs) > 1 if isinstance(top, Member) else bool(self._users[top] - {name})
 
     def _panes(self, top: int | Member) -> dict[str, bytes]:
         if isinstance(top, Member):

@@ -57,7 +57,11 @@ def lost_in(answer: Answer) -> dict[str, dict[str, int]]:
 
 
 def with_unanswered(query: Query, answer: Answer) -> Answer:
-    """The answer, with the account `unanswered` of each stream that has any."""
+    """The answer, with the account `unanswered` of each stream that has any. A run that ended because LIMIT had all
+    its rows left nothing unanswered."""
+    most = physical.most_rows(query.physical)
+    if most is not None and len(answer) >= most:
+        return answer
     counts = unanswered(query, answer.watermark)
     if not counts:
         return answer

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nilometer.dataflow import BATCH_ROWS, Run
-from nilometer.dataflow.analysis import Measure, measures, state_sizes
+from nilometer.dataflow.analysis import Measure, measures, remark, state_sizes
 from nilometer.dataflow.run import Summary
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.plan import physical
 from nilometer.plan.explain import explain_text, to_json
-from nilometer.types import format_bytes
 
 if TYPE_CHECKING:
     from nilometer.engine.query import Query
@@ -92,17 +91,6 @@ def analyze(query: Query) -> Analysis:
             measuring += time.perf_counter() - at
     seconds = time.perf_counter() - began - measuring
     return Analysis(query.physical, measures(run.flow, query.physical, held), run.summary, seconds)
-
-
-def remark(found: Measure, inputs: int = 1) -> str:
-    """`1,000 -> 10 rows (1 %), 0.3 ms, 2.1 kB held`. A node with several inputs has no share of rows that pass."""
-    passed, given = found.rows_out, found.rows_in
-    rows = "1 row" if passed == 1 else f"{passed:,} rows"
-    if passed != given:
-        rows = f"{given:,} -> {rows}"
-        rows += f" ({100 * passed / given:,.3g} %)" if inputs < 2 and given else ""
-    held = "" if found.held is None else f", {format_bytes(found.held)} held"
-    return f"{rows}, {found.nanoseconds / 1e6:,.1f} ms{held}"
 
 
 def _spoken(counts: dict[str, int]) -> list[tuple[str, int]]:

@@ -437,8 +437,8 @@ class FunctionSource(Source):
 
 @dataclass(frozen=True, slots=True)
 class GroupWindowSource(Source):
-    """`TUMBLE(s, size)` or `HOP(s, slide, size)`, each with `OFFSET d` and `TIMEZONE 'z'`. SESSION is a
-    FunctionSource."""
+    """`TUMBLE(s, size)`, `HOP(s, slide, size)` or `CUMULATE(s, step, size)`, each with `OFFSET d` and `TIMEZONE
+    'z'`. `time` is what DESCRIPTOR names, if that is not `time`. SESSION is a FunctionSource."""
 
     kind: str
     source: Source
@@ -447,6 +447,7 @@ class GroupWindowSource(Source):
     offset: Amount | None = None
     zone: str | None = None
     alias: str | None = None
+    time: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)

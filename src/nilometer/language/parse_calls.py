@@ -1,6 +1,6 @@
 """Parses the calls that SQL writes with words instead of commas, and the literals that a word begins.
 
-`CAST(x AS INT)` has a node of its own. The others are another spelling of a function or of a constant:
+`CAST(x AS INT)` has a node of its own, and `DATE(t)` is one. The others are another spelling of a function or of a constant:
 `EXTRACT(hour FROM t)` is `date_part('hour', t)`, `substring(s FROM 2 FOR 3)` is `substring(s, 2, 3)`,
 `position('a' IN s)` is `strpos(s, 'a')`, `TRIM(LEADING '0' FROM s)` is `ltrim(s, '0')`, and
 `INTERVAL '1' HOUR` is `1 HOUR`.
@@ -81,6 +81,15 @@ def _cast(cursor: Cursor) -> ast.Expression:
     name, size = parse_cast_type(cursor)
     cursor.expect(")")
     return ast.Cast(operand, name, size, token.key == "TRY_CAST", span=cursor.span_from(token.start))
+
+
+def _date(cursor: Cursor) -> ast.Expression:
+    """`DATE(t)` is `CAST(t AS DATE)`."""
+    token = cursor.advance()
+    cursor.expect("(")
+    operand = _expression(cursor)
+    cursor.expect(")")
+    return ast.Cast(operand, "DATE", span=cursor.span_from(token.start))
 
 
 def _extract(cursor: Cursor) -> ast.Expression:
@@ -167,6 +176,7 @@ def _more(cursor: Cursor) -> list[ast.Expression]:
 _FORMS: dict[str, Callable[[Cursor], ast.Expression]] = {
     "CAST": _cast,
     "TRY_CAST": _cast,
+    "DATE": _date,
     "EXTRACT": _extract,
     "SUBSTRING": _substring,
     "SUBSTR": _substring,

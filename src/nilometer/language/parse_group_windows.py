@@ -1,4 +1,4 @@
-"""Parses group windows in FROM: TUMBLE, HOP and SESSION, in SQL's spelling or in a short one.
+"""Parses group windows in FROM: TUMBLE, HOP, CUMULATE and SESSION, in SQL's spelling or in a short one.
 
     TABLE(TUMBLE(TABLE air, DESCRIPTOR(time), INTERVAL '10' MINUTE))        TUMBLE(air, 10 MINUTES)
     HOP(TABLE air, DESCRIPTOR(time), INTERVAL '5' MINUTE, INTERVAL '1' HOUR) HOP(air, 5 MINUTES, 1 HOUR)
@@ -20,10 +20,11 @@ from nilometer.language.cursor import FLOAT, INT, QUOTED, STRING, WORD, Cursor
 from nilometer.language.parse_expressions import parse_name, parse_number
 from nilometer.language.vocabulary import CALENDAR_SPELLINGS, UNIT_SPELLINGS, must_be_unit
 
-GROUP_WINDOWS = ("TUMBLE", "HOP", "SESSION")
+GROUP_WINDOWS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 EXAMPLES = {
     "TUMBLE": "TUMBLE(air, 10 MINUTES)",
     "HOP": "HOP(air, 5 MINUTES, 1 HOUR): the slide, then the size",
+    "CUMULATE": "CUMULATE(air, 1 HOUR, 1 DAY): the step, then the size",
     "SESSION": "SESSION(air, 10 MINUTES)",
 }
 
@@ -67,9 +68,18 @@ def parse_group_window(cursor: Cursor, parse_source: ParseSource) -> ast.Source:
     source = parse_source(cursor)
     keys = _partition(cursor) if kind == "SESSION" else ()
     cursor.expect(",")
-    if _descriptor(cursor):
-        cursor.expect(",")
-    found = _session(cursor, source, keys) if kind == "SESSION" else _hop_or_tumble(cursor, kind, source)
+    time = _descriptor(cursor)
+    if kind == "SESSION" and time is not None:
+        cursor.refuse(
+            f"sessions are cut from a stream's time, not from '{time.text}'",
+            time.span,
+            "write DESCRIPTOR(time), or leave DESCRIPTOR out",
+        )
+    found = (
+        _session(cursor, source, keys)
+        if kind == "SESSION"
+        else replace(_hop_or_tumble(cursor, kind, source), time=time)
+    )
     cursor.expect(")")
     if wrapped:
         cursor.expect(")")
@@ -81,7 +91,7 @@ def parse_group_window(cursor: Cursor, parse_source: ParseSource) -> ast.Source:
 def _hop_or_tumble(cursor: Cursor, kind: str, source: ast.Source) -> ast.GroupWindowSource:
     size = parse_interval(cursor, EXAMPLES[kind])
     slide = None
-    if kind == "HOP":
+    if kind != "TUMBLE":
         slide = size
         cursor.expect(",")
         size = parse_interval(cursor, EXAMPLES[kind])
@@ -122,21 +132,16 @@ def _partition(cursor: Cursor) -> tuple[ast.Name, ...]:
     return tuple(names)
 
 
-def _descriptor(cursor: Cursor) -> bool:
-    """`DESCRIPTOR(time)`: only a stream's own time can be cut into windows."""
+def _descriptor(cursor: Cursor) -> ast.Name | None:
+    """`DESCRIPTOR(time),`; the name, if it is another one."""
     if not (cursor.at("DESCRIPTOR") and cursor.peek().key == "("):
-        return False
+        return None
     cursor.advance()
     cursor.advance()
     name = parse_name(cursor)
-    if name.parts[-1].lower() != "time":
-        cursor.refuse(
-            f"windows are cut from a stream's time, not from '{name.text}'",
-            name.span,
-            "write DESCRIPTOR(time), or leave DESCRIPTOR out",
-        )
     cursor.expect(")")
-    return True
+    cursor.expect(",")
+    return None if name.parts[-1].lower() == "time" else name
 
 
 def parse_interval(cursor: Cursor, example: str) -> ast.Amount:

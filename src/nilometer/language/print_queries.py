@@ -134,8 +134,12 @@ def print_source(source: ast.Source) -> str:
             given = "".join(f", {print_expression(column)}" for column in columns)
             text = f"{name}({print_source(inner)}{given}{''.join(map(_setting, settings))})"
             return _decorated(text, window, alias)
-        case ast.GroupWindowSource(kind, inner, size, slide, offset, zone, alias):
-            parts = [print_source(inner), *([] if slide is None else [amount(slide)]), amount(size)]
+        case ast.GroupWindowSource(kind, inner, size, slide, offset, zone, alias, time):
+            parts = [
+                print_source(inner),
+                *([] if time is None else [f"DESCRIPTOR({print_expression(time)})"]),
+            ]
+            parts += [*([] if slide is None else [amount(slide)]), amount(size)]
             parts += [] if offset is None else [f"OFFSET {amount(offset)}"]
             parts += [] if zone is None else [f"TIMEZONE {string(zone)}"]
             return _decorated(f"{kind}({', '.join(parts)})", None, alias)

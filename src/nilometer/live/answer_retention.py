@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nilometer.live.standing import result_files
+from nilometer.live.shared_retention import size_in, trim_shared
+from nilometer.live.standing import private_files, shared_logs
 from nilometer.live.upkeep import known
 from nilometer.log import Offset, StreamLog
 from nilometer.log.files import Files
@@ -62,8 +63,9 @@ def trim_answers(
 ) -> TrimmedAnswers:
     """Delete answers committed before a time, and the oldest answers beyond `keep` bytes."""
     directory, name = known(database, name)
-    logs = [files for files in result_files(directory, name) if segment_ids(files)]
-    excess = None if keep is None else sum(map(_size, logs)) - keep
+    logs = [files for files in private_files(directory, name) if segment_ids(files)]
+    shared = shared_logs(directory, name)
+    excess = None if keep is None else sum(map(_size, logs)) + sum(size_in(log) for log in shared[-1:]) - keep
     done = TrimmedAnswers(name)
     for number, files in enumerate(logs):
         absent = _not_there_yet(logs, number)
@@ -77,7 +79,9 @@ def trim_answers(
         done = done.and_also(found)
         excess = None if excess is None else excess - found.size
         if done.held_by is not None:
-            break
+            return done
+    for log in shared[-1:]:
+        done = done.and_also(trim_shared(directory, log, before, excess, force=force))
     return done
 
 

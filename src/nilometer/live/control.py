@@ -26,6 +26,8 @@ from nilometer.log.writer import resources
 FILE = "control.json"
 PLACE = Path(".nilometer") / "queries"
 NUMBERS = Path(".nilometer") / "numbers"
+FLOORS = Path(".nilometer") / "floors"
+"""For each query some of whose answers in the commit log were trimmed, the position of the first that is left."""
 REPLACED = "replaced"
 MADE_OF = ("state", "spark")
 """The folders of a query's state, which the logs can rebuild."""
@@ -119,6 +121,24 @@ def keep_number(directory: Path, name: str, number: int) -> None:
     files = LocalFiles(directory / NUMBERS)
     with resources(files.place):
         files.replace(name.lower(), str(number).encode())
+
+
+def floor_of(directory: Path, name: str) -> int:
+    """The position of the first answer in the commit log that retention has left to the query."""
+    try:
+        return int(bytes(LocalFiles(directory / FLOORS).read(name.lower())))
+    except (FileNotFoundError, ValueError):
+        return 0
+
+
+def keep_floor(directory: Path, name: str, position: int) -> None:
+    """The query's answers before this position are gone from the commit log; 0: none are."""
+    files = LocalFiles(directory / FLOORS)
+    with resources(files.place):
+        if position:
+            files.replace(name.lower(), str(position).encode())
+        else:
+            files.delete(name.lower())
 
 
 def _control(said: Any) -> Control:

@@ -7,20 +7,23 @@ the query is replayed: it goes on after its checkpoint, so no sink gets an answe
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nilometer.errors import ConfigurationError
+from nilometer.errors import ConfigurationError, DataError
 from nilometer.live.checkpoints import Checkpoint, Checkpoints
 from nilometer.live.control import PLACE, folder_of
-from nilometer.live.standing import lock_of, result_files, result_log
+from nilometer.live.standing import lock_of, private_files, private_logs
 from nilometer.live.stored_tables import FOLDER as TABLES
 from nilometer.log import StreamLog
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.repair import QUARANTINE, Repaired
 from nilometer.log.resources import resources
 from nilometer.log.results import ResultLog
+from nilometer.log.results.shared_log import PLACE as COMMITS
+from nilometer.log.results.shared_log import index_at
 from nilometer.log.segment import Damage
 from nilometer.log.verify import Verdict
 from nilometer.operators.frames import empty
@@ -40,7 +43,10 @@ class Checked:
 def queries_of(directory: Path) -> list[str]:
     """The standing queries that have ever run, by the names of their folders."""
     place = directory / PLACE
-    return sorted(path.name for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
+    folders = {path.name for path in place.iterdir() if path.is_dir()} if place.is_dir() else set()
+    with contextlib.suppress(DataError):  # a damaged commit log is reported where it is verified
+        folders |= {*index_at(directory).places}
+    return sorted(folders)
 
 
 def known_query(directory: Path, name: str) -> str:
@@ -58,6 +64,9 @@ def verify_query(directory: Path, name: str) -> Iterator[Checked]:
     """Check everything that is kept of a query."""
     for files in _logs(directory, name):
         yield Checked(name, files.directory.name, StreamLog(files).verify())
+    if (directory / COMMITS).is_dir():
+        # The answers of all queries on the gateway.
+        yield Checked(name, COMMITS.name, StreamLog(LocalFiles(directory / COMMITS)).verify())
     yield Checked(name, STATE, _verify_state(directory, name))
 
 
@@ -67,6 +76,8 @@ def repair_query(directory: Path, name: str) -> Iterator[Repaired]:
     try:
         for files in _logs(directory, name):
             yield StreamLog(files).repair()
+        if (directory / COMMITS).is_dir():
+            yield StreamLog(LocalFiles(directory / COMMITS)).repair()
         yield _repair_state(directory, name)
     finally:
         lock.release()
@@ -76,7 +87,7 @@ def _logs(directory: Path, name: str) -> list[LocalFiles]:
     """The logs of a query's answers, and of its tables' versions."""
     tables = folder_of(directory, name) / TABLES
     folders = sorted(path for path in tables.iterdir() if path.is_dir()) if tables.is_dir() else []
-    found = [*result_files(directory, name), *(LocalFiles(folder) for folder in folders)]
+    found = [*private_files(directory, name), *(LocalFiles(folder) for folder in folders)]
     return [files for files in found if files.names()]
 
 
@@ -100,7 +111,8 @@ def _verify_state(directory: Path, name: str) -> Verdict:
 
 def _ahead(directory: Path, name: str, saved: Checkpoint | None) -> tuple[ResultLog, Checkpoint] | None:
     """The result log and the checkpoint, if the log has lost commits that the checkpoint has seen."""
-    log = result_log(directory, name)
+    logs = private_logs(directory, name)
+    log = next((one for one in reversed(logs) if one.last is not None), logs[0])
     last = log.last
     if saved is None or last is None or saved.commit.version != last.version:
         return None

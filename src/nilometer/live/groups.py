@@ -6,14 +6,12 @@ manager.take -> (the versions of tables that an entry meets) -> graph.push
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nilometer.catalog import Sensor, Stream
 from nilometer.dataflow import Batch, Entry, TableVersion
 from nilometer.dataflow.graph import Graph
-from nilometer.errors import NilometerError
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.live_query import LiveQuery
@@ -27,16 +25,24 @@ ROUND_ROWS = 262_144
 
 @dataclass
 class Group:
-    """Queries that began at the same offsets of the same streams. They share one reader, and one version of
-    each table."""
+    """Queries at the same offsets of the same streams. They share one reader, and one version of each table.
+
+    `number` is the group's in the commit log; -1: its queries do not commit together. `replay`: where its queries
+    must begin to read again, before they get anything new. `apart`: it stays alone, because it is slow.
+    """
 
     name: str
     streams: dict[str, Stream]
     offsets: dict[str, Offset]
     tables: StoredTables
-    queries: list[str] = field(default_factory=list)
+    queries: dict[str, None] = field(default_factory=dict)
+    number: int = -1
+    replay: dict[str, Offset] | None = None
+    apart: bool = False
     moved: bool = False
     ended: set[str] = field(default_factory=set)
+    trouble: str | None = None
+    waits: str | None = None
 
 
 class Groups:
@@ -49,6 +55,7 @@ class Groups:
         self._graph = graph
         self._sensors = sensors
         self._groups: dict[str, Group] = {}
+        self._lives: dict[str, LiveQuery] = {}
         self._numbers = 0
 
     def __iter__(self) -> Iterator[Group]:
@@ -58,12 +65,27 @@ class Groups:
         """The group of a query."""
         return self._groups[live.group]
 
+    def of_name(self, name: str) -> Group:
+        """The group of a query."""
+        return self.of(self._lives[name])
+
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
     def at(self, streams: Mapping[str, Stream], offsets: Mapping[str, Offset]) -> Group | None:
         """The group that is still at these offsets of the same streams, if there is one."""
         for group in self._groups.values():
-            if not group.moved and group.streams.keys() == streams.keys() and group.offsets == offsets:
+            alike = group.streams.keys() == streams.keys() and group.offsets == offsets
+            if alike and not group.moved and group.number < 0:
+                return group
+        return None
+
+    def standing_at(
+        self, streams: Mapping[str, Stream], offsets: Mapping[str, Offset], start: Mapping[str, Offset]
+    ) -> Group | None:
+        """The group of standing queries at these offsets of the same streams, all of which read again from `start`."""
+        for group in self._groups.values():
+            alike = group.number >= 0 and not group.apart and group.streams.keys() == streams.keys()
+            if alike and group.offsets == offsets and (group.replay or group.offsets) == start:
                 return group
         return None
 
@@ -76,22 +98,51 @@ class Groups:
         self._groups[group.name] = group
         return group
 
-    def fold(self, name: str, query: CompiledQuery, group: Group) -> LiveQuery:
-        """Add a query to a group."""
+    def fold(self, name: str, query: CompiledQuery, group: Group, live: LiveQuery | None = None) -> LiveQuery:
+        """Add a query to a group: a new one, or one that was in another group before."""
         extents = GroupExtents(group.tables, self._sensors)
         self._graph.install(name, query.physical, start=group.name, extents=extents)
-        group.queries.append(name)
-        return LiveQuery(name, query, group.name, group.offsets)
+        group.queries[name] = None
+        if live is None:
+            live = LiveQuery(name, query, group.name, group.offsets)
+        live.group, live.offsets = group.name, group.offsets
+        live.follow(lambda: self._graph.ledger(name), lambda: self._graph.watermark(name))
+        self._lives[name] = live
+        return live
 
     def leave(self, live: LiveQuery) -> None:
         """Remove a query, and its group if it was the last one."""
+        live.freeze()
+        self._lives.pop(live.name, None)
         self._graph.remove(live.name)
         group = self.of(live)
-        group.queries.remove(live.name)
+        del group.queries[live.name]
         if not group.queries:
             group.tables.close()
             self._manager.unregister(group.name)
             del self._groups[group.name]
+
+    def withdraw(self, name: str, group: Group) -> None:
+        """Take back a query that could not be installed, and its group if it has no other."""
+        self._lives.pop(name, None)
+        group.queries.pop(name, None)
+        if not group.queries:
+            self._manager.forget(group.name)
+            self.abolish(name, group)
+        elif name in self._graph.queries:
+            self._graph.remove(name)
+
+    def merge(self, group: Group, into: Group) -> None:
+        """Two groups at the same offsets become one."""
+        self._graph.rename_start(group.name, into.name)
+        for name in group.queries:
+            into.queries[name] = None
+            live = self._lives[name]
+            live.group, live.offsets = into.name, into.offsets
+        into.moved = True
+        group.tables.close()
+        self._manager.unregister(group.name)
+        del self._groups[group.name]
 
     def abolish(self, name: str, group: Group) -> None:
         """Remove all traces of a query that could not be installed."""
@@ -123,15 +174,16 @@ class Groups:
                     moved = True
         return moved
 
-    def replay(self, name: str, group: Group, start: Mapping[str, Offset], kept: LogDirectory) -> None:
-        """Replay the entries between a query's checkpoint and its last commit, and discard the answers."""
+    def replay(self, group: Group, start: Mapping[str, Offset], kept: LogDirectory) -> None:
+        """Replay the entries between the checkpoint of a group's queries and their last commit, and discard the
+        answers."""
         logs = {
             key: kept.log(stream).read(start.get(key, group.offsets[key]))
             for key, stream in group.streams.items()
         }
         while logs:
             # The stream that is furthest behind comes next, so that memory stays bounded by the windows.
-            key = min(logs, key=lambda stream: self._graph.stream_watermark(name, stream))
+            key = min(logs, key=lambda stream: self._graph.start_watermark(group.name, stream))
             until = group.offsets[key]
             entry = next(logs[key], None)
             if entry is None or Offset(entry.after.number - 1, entry.position) >= until:
@@ -141,8 +193,8 @@ class Groups:
                 entry = replace(entry, rows=entry.rows[: until.position - entry.position])
             self._push(group, key, entry.entry())
             self._graph.run()
-            with contextlib.suppress(NilometerError):  # the station meets the error when it asks for answers
-                self._graph.answers(name)
+            # If an error stops a query here, the station meets it when it asks for answers.
+            self._graph.discard(group.queries)
 
     def refresh(self, group: Group, now: int, *, caught_up: bool) -> None:
         """Read the tables that are due again. A changed table takes effect after everything that the group's

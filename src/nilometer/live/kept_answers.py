@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 from nilometer.errors import ConfigurationError
 from nilometer.live.answers import Answer
 from nilometer.live.control import PLACE, folder_of
-from nilometer.live.standing import result_log, result_logs
+from nilometer.live.standing import result_log, result_logs, shared_logs
 from nilometer.log.results import schema_of
+from nilometer.log.results.shared_log import index_at
 from nilometer.types import Schema
 
 if TYPE_CHECKING:
     from nilometer.live.declarations import Declarations
     from nilometer.log.results import ResultLog
+    from nilometer.log.results.shared_results import SharedResults
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class KeptAnswers:
     end: int
     left_out: int
     position: int
-    _logs: tuple[tuple[int, ResultLog], ...]
+    _logs: tuple[tuple[int, ResultLog | SharedResults], ...]
     shed: int = 0
     trimmed: int = 0
 
@@ -55,8 +57,10 @@ def directory_of(database: Declarations, name: str) -> Path:
         raise ConfigurationError(
             "answers are kept in a data directory, and there is none", hint="give one: --data DIR"
         )
-    if database.catalog.query(name) is None and not folder_of(directory, name).is_dir():
+    there = folder_of(directory, name).is_dir() or bool(shared_logs(directory, name))
+    if database.catalog.query(name) is None and not there:
         ran = {path.name for path in (directory / PLACE).iterdir()} if (directory / PLACE).is_dir() else set()
+        ran |= {*index_at(directory).places}
         known = sorted({query.name.lower() for query in database.catalog.queries()} | ran)
         raise ConfigurationError(
             f"no standing query '{name}'",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -35,8 +35,6 @@ class LiveQuery:
     """Readings that were trimmed from the logs by force before a durable query had read them, as found at its
     installation.
     """
-    ledger: QueryLedger = field(default_factory=QueryLedger)
-    watermark: int | None = None
     finished: bool = False
     failure: NilometerError | None = None
     note: str | None = None
@@ -54,6 +52,9 @@ class LiveQuery:
     _waiting: list[pl.DataFrame] = field(default_factory=list)
     _waiting_rows: int = 0
     _waiting_bytes: int = 0
+    _ledger: QueryLedger = field(default_factory=QueryLedger)
+    _watermark: int | None = None
+    _books: tuple[Callable[[], QueryLedger], Callable[[], int | None]] | None = None
 
     def __post_init__(self) -> None:
         self.began = dict(self.offsets)
@@ -70,6 +71,28 @@ class LiveQuery:
             return False
         rows, size = self.bound
         return self._waiting_rows >= rows or sum(f.estimated_size() for f in self._waiting) >= size
+
+    @property
+    def ledger(self) -> QueryLedger:
+        """The accounts of the readings that it was given."""
+        return self._ledger if self._books is None else self._books[0]()
+
+    @property
+    def watermark(self) -> int | None:
+        """Every tick below it is complete; None if it reads no stream."""
+        return self._watermark if self._books is None else self._books[1]()
+
+    def follow(self, ledger: Callable[[], QueryLedger], watermark: Callable[[], int | None]) -> None:
+        """Ask these for the books, whenever somebody wants to know: thousands of queries run in a round."""
+        self._books = ledger, watermark
+
+    def freeze(self) -> None:
+        """Keep the books as they are: the query stops."""
+        self.note_books(self.ledger, self.watermark)
+
+    def note_books(self, ledger: QueryLedger, watermark: int | None) -> None:
+        """Set the books."""
+        self._ledger, self._watermark, self._books = ledger, watermark, None
 
     def give(self, frames: list[pl.DataFrame]) -> None:
         """Add new rows of the answer."""

@@ -118,7 +118,7 @@ class OnSpark:
         live.rows = spark.rows - sum(frame.height for frame in frames)
         live.give(frames)
         metrics = spark.metrics
-        live.ledger, live.watermark = metrics.ledger, metrics.watermark
+        live.note_books(metrics.ledger, metrics.watermark)
         if not spark.active and not frames and live.failure is None:
             failure = spark.failure
             if isinstance(failure, ResourceError) and self._clock() >= spark.retry_at:
@@ -143,7 +143,7 @@ class OnSpark:
             # A temporary query is not resumed, so it still answers for all that is in the logs by now.
             spark.catch_up()
         spark.close()
-        live.ledger = spark.metrics.ledger
+        live.note_books(spark.metrics.ledger, live.watermark)
         frames = spark.take()
         live.rows = spark.rows - sum(frame.height for frame in frames)
         live.give(frames)

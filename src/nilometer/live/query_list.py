@@ -12,10 +12,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nilometer.live.control import PLACE, control_of, folder_of
+from nilometer.live.control import PLACE, control_of, first_number, folder_of
 from nilometer.live.query_metrics import read_metrics
-from nilometer.live.standing import ON_SPARK, host_of, result_log, result_logs, runner_of, version_of
+from nilometer.live.standing import (
+    ON_SPARK,
+    host_of,
+    result_log,
+    result_logs,
+    runner_of,
+    shared_logs,
+    version_of,
+)
 from nilometer.log import LogDirectory
+from nilometer.log.results.shared_log import index_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +88,9 @@ def query_names(database: Declarations, directory: Path) -> list[str]:
     """
     declared = {query.name.lower(): query.name for query in database.catalog.queries()}
     place = directory / PLACE
-    ran = sorted(path.name for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
+    folders = {path.name for path in place.iterdir() if path.is_dir()} if place.is_dir() else set()
+    index = index_at(directory)
+    ran = sorted(folders | {n for n, at in index.places.items() if at.number >= first_number(directory, n)})
     return list(({**declared} | {name: name for name in ran if name not in declared}).values())
 
 
@@ -95,7 +106,7 @@ def query_list(database: Declarations, now: int | None = None) -> list[QueryStat
 def query_state(database: Declarations, directory: Path, name: str, now: int) -> QueryState:
     """The state of one query."""
     definition = database.catalog.query(name)
-    if not folder_of(directory, name).is_dir():
+    if not folder_of(directory, name).is_dir() and not shared_logs(directory, name):
         return QueryState(name, State.NEW)
     last = result_log(directory, name).last
     metrics = read_metrics(directory, name)

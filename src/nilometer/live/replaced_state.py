@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from nilometer.live.checkpoints import Checkpoint
-from nilometer.live.recovery import Recovered
+from nilometer.live.recovery import Before, Recovered
 from nilometer.live.starts import offset_at
 from nilometer.log import Offset, StreamLog
 from nilometer.plan import physical
@@ -74,7 +73,7 @@ def reach_of(plan: physical.Node) -> int | None:
 def new_state(
     choice: Choice | None,
     fresh: Recovered,
-    before: Checkpoint | None,
+    before: Before | None,
     plan: physical.Node,
     *,
     same_state: bool,
@@ -82,7 +81,7 @@ def new_state(
 ) -> NewState:
     """The state of a new version: the one chosen, or else the best there is."""
     if choice in (None, "KEEP STATE") and same_state and before is not None:
-        kept = replace(fresh, panes=before.panes, start=before.commit.offsets)
+        kept = replace(fresh, panes=before.panes, start=before.offsets)
         return NewState(kept, "it keeps its state")
     if choice == "EMPTY STATE":
         return NewState(fresh, "with an empty state")

@@ -65,6 +65,7 @@ class Roster:
     def close(self) -> None:
         """Show how the queries did, and remove them: they commit what they have answered."""
         self.show()
+        self.station.remove_together()
         for name in self._running:
             self.station.remove(name)
 
@@ -78,8 +79,9 @@ class Roster:
         """Install all queries that are not paused. If there is only one, and nothing else to do (`alone`), the
         error that keeps it from running is raised.
         """
-        for definition in list(self._definitions.values()):
-            self._keep(definition)
+        with self.station.together():
+            for definition in list(self._definitions.values()):
+                self._keep(definition)
         if alone and len(self._definitions) == 1 and self.refused:
             raise next(iter(self.refused.values()))
         for name, error in self.refused.items():

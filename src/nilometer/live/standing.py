@@ -17,15 +17,19 @@ import polars as pl
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.errors import ResourceError
 from nilometer.live.checkpoints import Checkpoint, Checkpoints, Panes
-from nilometer.live.control import first_number, folder_of, settle
+from nilometer.live.control import first_number, floor_of, folder_of, settle
 from nilometer.live.declarations import CompiledQuery
-from nilometer.live.recovery import Recovered, from_its_beginning, recover
+from nilometer.live.recovery import Before, Recovered, from_its_beginning, recover
 from nilometer.log import LogSettings, Offset, StreamLog, failpoints
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.files import Lock
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.readers import store_offset
 from nilometer.log.results import Commit, ResultLog, types_of
+from nilometer.log.results.shared_log import PLACE as COMMITS
+from nilometer.log.results.shared_log import index_at
+from nilometer.log.results.shared_results import SharedResults, shared_results
+from nilometer.log.segment import segment_ids
 from nilometer.log.writer import BusyError, resources
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan.explain import explain_text
@@ -61,15 +65,29 @@ def result_logs(
     name: str,
     columns: Mapping[str, pl.DataType] | None = None,
     failpoint: Failpoint | None = None,
-) -> list[ResultLog]:
-    """The result logs of a standing query, oldest first: `results`; then `results-2` and so on, one more each
-    time a column changed its type.
+) -> list[ResultLog | SharedResults]:
+    """The logs of a standing query's answers, oldest first: its own (see `private_logs`), then its part of the
+    commit log.
     """
-    numbers = range(1, len(result_files(directory, name)) + 1)
+    shared = shared_logs(directory, name)
+    own = private_logs(directory, name, columns, failpoint)
+    return [*(log for log in own if not shared or log.exists), *shared]
+
+
+def private_logs(
+    directory: Path,
+    name: str,
+    columns: Mapping[str, pl.DataType] | None = None,
+    failpoint: Failpoint | None = None,
+) -> list[ResultLog]:
+    """The result logs of one query alone, oldest first: `results`; then `results-2` and so on, one more each time
+    a column changed its type. Queries on Spark, queries that join stored tables, and older programs write them.
+    """
+    numbers = range(1, len(private_files(directory, name)) + 1)
     return [_result_log(directory, name, number, columns, failpoint) for number in numbers]
 
 
-def result_files(directory: Path, name: str) -> list[LocalFiles]:
+def private_files(directory: Path, name: str) -> list[LocalFiles]:
     """The folders of these logs, for those who only read them."""
     found = [1]
     while (folder_of(directory, name) / _folder(found[-1] + 1)).is_dir():
@@ -77,7 +95,22 @@ def result_files(directory: Path, name: str) -> list[LocalFiles]:
     return [LocalFiles(folder_of(directory, name) / _folder(number)) for number in found]
 
 
-def result_log(directory: Path, name: str) -> ResultLog:
+def shared_logs(directory: Path, name: str) -> list[SharedResults]:
+    """The query's part of the commit log, one for each time a column changed its type."""
+    place = index_at(directory).place(name)
+    if place is None or place.number < first_number(directory, name):
+        return []
+    return shared_results(directory, name, floor_of(directory, name))
+
+
+def result_files(directory: Path, name: str) -> list[LocalFiles | SharedResults]:
+    """Where these logs are, for those who only read them."""
+    shared = shared_logs(directory, name)
+    own = [files for files in private_files(directory, name) if not shared or segment_ids(files)]
+    return [*own, *shared]
+
+
+def result_log(directory: Path, name: str) -> ResultLog | SharedResults:
     """The log of the query's last commit; the first log if there is no commit."""
     logs = result_logs(directory, name)
     return next((log for log in reversed(logs) if log.last is not None), logs[0])
@@ -120,7 +153,13 @@ def lock_of(directory: Path, name: str) -> Lock:
 
 def runner_of(directory: Path, name: str) -> str | None:
     """The process that runs a standing query now."""
-    return LocalFiles(folder_of(directory, name)).holder()
+    own = LocalFiles(folder_of(directory, name)).holder()
+    if own is not None:
+        return own
+    place = index_at(directory).place(name)
+    if place is None or place.group < 0 or place.number < first_number(directory, name):
+        return None
+    return LocalFiles(directory / COMMITS).holder()
 
 
 def reader_of(name: str) -> str:
@@ -152,6 +191,34 @@ class Trimmed:
                 f"{self.state} rows were trimmed that it has read, but needs again to rebuild its state"
             )
         return "; ".join(parts)
+
+
+def note_of(
+    name: str, version: str, recovered: Recovered | None, rows: int, *, rebuilds: bool = False
+) -> str | None:
+    """A message about where a query goes on; None if it begins."""
+    if recovered is None:
+        return None
+    before = recovered.last.version
+    if not recovered.fresh:
+        rebuilt = "; its checkpoint is of another release: the state is rebuilt from the logs"
+        return f"{name} goes on after {rows} rows{rebuilt if rebuilds else ''}"
+    if before != version and before.removeprefix(ON_SPARK) == version.removeprefix(ON_SPARK):
+        return f"{name} ran on {host_of(before)} before: it goes on where it stood there"
+    return f"{name} has changed since it last ran: the new version goes on where the old one stood"
+
+
+def trimmed_of(recovered: Recovered | None, logs: Mapping[str, StreamLog]) -> Trimmed:
+    """The rows that a query still has to read, or read again, and that the logs (by lower-case name) have lost."""
+    unread = state = 0
+    for key, log in logs.items():
+        first = log.start.position
+        if recovered is not None and key in recovered.committed:
+            committed = recovered.committed[key].position
+            again = recovered.start.get(key, recovered.committed[key]).position
+            unread += max(0, first - committed)
+            state += max(0, min(first, committed) - again)
+    return Trimmed(unread, state)
 
 
 class DurableQuery:
@@ -187,7 +254,7 @@ class DurableQuery:
             raise
 
     def _open(self, directory: Path, name: str, failpoint: Failpoint | None) -> None:
-        logs = result_logs(directory, name, self._columns, failpoint)
+        logs = private_logs(directory, name, self._columns, failpoint)
         answered = next((number for number in reversed(range(len(logs))) if logs[number].last is not None), 0)
         # A log beyond the last commit is left over from a crash during a change like this one.
         fitting = (number for number in range(answered, len(logs)) if logs[number].fits(self._columns))
@@ -229,12 +296,12 @@ class DurableQuery:
         self.earlier = QueryLedger(**{name: count - counted[name] for name, count in before.items()})
 
     @property
-    def before(self) -> Checkpoint | None:
+    def before(self) -> Before | None:
         """The last checkpoint of the version before this one."""
         saved, last = self._checkpoints.load(), None if self.recovered is None else self.recovered.last
         if saved is None or last is None or saved.commit.version != last.version:
             return None
-        return saved if saved.commit.number <= last.number else None
+        return Before(saved.panes, saved.commit.offsets) if saved.commit.number <= last.number else None
 
     def forget_state(self) -> None:
         """The checkpoint is of another release: the state is made again by reading the logs since this version began."""
@@ -254,30 +321,15 @@ class DurableQuery:
 
     def note(self, name: str) -> str | None:
         """A message about where the query goes on; None if it begins."""
-        if self.recovered is None:
-            return None
-        before = self.recovered.last.version
-        empty_state = "" if self._keeps_state else ", with an empty state"
-        if not self.recovered.fresh:
-            rebuilt = "; its checkpoint is of another release: the state is rebuilt from the logs"
-            return f"{name} goes on after {self.rows} rows{rebuilt if self._rebuilds else ''}"
-        if before != self.version and before.removeprefix(ON_SPARK) == self.version.removeprefix(ON_SPARK):
-            return f"{name} ran on {host_of(before)} before: it goes on where it stood there{empty_state}"
-        return f"{name} has changed since it last ran: the new version goes on where the old one stood{empty_state}"
+        said = note_of(name, self.version, self.recovered, self.rows, rebuilds=self._rebuilds)
+        fresh = self.recovered is not None and self.recovered.fresh
+        return f"{said}, with an empty state" if fresh and not self._keeps_state else said
 
     def find_trimmed(self, logs: Mapping[str, StreamLog]) -> Trimmed:
         """Find the rows that the query still has to read, or read again, and that the logs (by lower-case
         name) have lost.
         """
-        unread = state = 0
-        for key, log in logs.items():
-            first = log.start.position
-            if self.recovered is not None and key in self.recovered.committed:
-                committed = self.recovered.committed[key].position
-                again = self.recovered.start.get(key, self.recovered.committed[key]).position
-                unread += max(0, first - committed)
-                state += max(0, min(first, committed) - again)
-        return Trimmed(unread, state)
+        return trimmed_of(self.recovered, logs)
 
     def begin(
         self,

@@ -10,6 +10,7 @@ at the offset it had reached goes on as if it had never stopped, and no query ca
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import tempfile
 import time
@@ -27,7 +28,7 @@ from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.group import fits
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.policy import Policy
-from nilometer.errors import ConfigurationError, DataError, NilometerError
+from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.answers_adapter import AnswersAdapter
@@ -42,6 +43,7 @@ from nilometer.live.proxies import Fleet
 from nilometer.live.query_metrics import QueryMetrics, completeness_of, sessions_lost_of
 from nilometer.live.recovery import check_ends
 from nilometer.live.replaced_state import Choice, new_state
+from nilometer.live.shared_queries import SharedQueries
 from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, offsets_at
 from nilometer.live.station_settings import StationSettings
@@ -59,6 +61,11 @@ CATCHING_UP = "catching up"
 """The reader that keeps sources open while a query is installed; no query has a name with a blank."""
 PAUSE = SECOND // 4
 """The longest time that the loop waits for a source before it attends to the sensors and the clock again."""
+
+
+def keeps_own_log(query: CompiledQuery) -> bool:
+    """Whether a standing query has result logs of its own: those that join tables, whose versions are kept there."""
+    return bool(physical.tables_of(query.physical))
 
 
 class Station:
@@ -120,8 +127,18 @@ class Station:
         )
         self.queries: dict[str, LiveQuery] = {}
         self._standing: dict[str, DurableQuery] = {}
+        self._shared = SharedQueries(
+            self.directory,
+            self.logs,
+            self.manager,
+            self.graph,
+            self._groups,
+            self,
+            self.clock,
+            outside.failpoint,
+        )
         self._spark = OnSpark(self.directory, self.logs, self.manager, self.clock, outside.failpoint)
-        self._numbers = 0
+        self._numbers = self._together = 0
         self._round_milliseconds: int | None = None
 
     # ---- queries come and go -----------------------------------------------------------------------------------------
@@ -156,8 +173,16 @@ class Station:
             asked = control_of(self.directory, name).start
             start = start if asked is None else asked
         if on == "spark":
+            if durable:
+                self._shared.hand_over(name)
             live = self._spark.install(name, query, streams, start, durable=durable)
+        elif durable and not keeps_own_log(query):
+            tables = StoredTables({}, self.table, self.clock(), begin=self._begin_read)
+            live = self._shared.install(name, query, streams, start, tables, state, same_state=same_state)
+            if not self._together:
+                self._shared.record(name)
         elif durable:
+            self._shared.hand_over(name)
             standing = DurableQuery(self.directory, name, query, self._failpoint)
             try:
                 live = self._resume(name, query, streams, standing, start, state, same_state=same_state)
@@ -174,6 +199,17 @@ class Station:
         self._expect(streams)
         return live
 
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Install many standing queries with one commit: they are durable at the end of the `with`."""
+        self._together += 1
+        try:
+            yield
+        finally:
+            self._together -= 1
+            if not self._together:
+                self._shared.record()
+
     def remove(self, name: str) -> None:
         """Stop a query. Sensors that no other query needs may sleep. A durable query can be installed
         again."""
@@ -187,9 +223,16 @@ class Station:
             self._expect(physical.streams_of(live.query.physical))
             self._spark.remove(live)
             return
+        self._expect(self._groups.of(live).streams)
+        if name in self._shared:
+            self._shared.begin()
+            self.graph.run()
+            self._settle_shared(at_once=True, leaving=live)
+            self._shared.remove(live)
+            self._groups.leave(live)
+            return
         self.graph.run()
         self._settle(live, all_of_it=True)
-        self._expect(self._groups.of(live).streams)
         standing = self._standing.pop(name, None)
         self._groups.leave(live)
         if standing is not None:
@@ -258,7 +301,7 @@ class Station:
             if recovered is not None:
                 if recovered.panes:
                     self.graph.restore(name, recovered.panes)
-                self._groups.replay(name, group, recovered.start, self.logs)
+                self._groups.replay(group, recovered.start, self.logs)
             if told:
                 standing.discount(self.graph.ledger(name))
             standing.begin(offsets, self.clock(), logs, (lambda: self.graph.snapshot(name)) if told else dict)
@@ -283,16 +326,17 @@ class Station:
         """Run the loop once. Returns whether anything happened."""
         moved = self.manager.poll()
         began = time.perf_counter()
+        self._shared.begin()
         fed = [(group, self._feed(group)) for group in self._groups]
         moved |= any(new for _, new in fed)
         self.graph.run()
         for group, new in fed:
             self._groups.refresh(group, self.clock(), caught_up=not new)
-            for name in group.queries:
-                self.queries[name].stale = group.tables.trouble
-        for live in list(self.queries.values()):
-            if live.name not in self._spark:
-                self._settle(live)
+            self._look_at(group)
+        self._settle_shared()
+        for name in [*self.graph.ready, *self._standing]:
+            if name in self.queries:
+                self._settle(self.queries[name])
         if moved:
             self._round_milliseconds = round(1_000 * (time.perf_counter() - began))
         for live in list(self.queries.values()):
@@ -337,10 +381,11 @@ class Station:
             found = spark.metrics
             state, took = (found.state_panes, found.state_bytes), found.batch_milliseconds
         else:
-            standing = self._standing.get(name)
+            standing = self._shared[name] if name in self._shared else self._standing.get(name)
             host, version = "gateway", "" if standing is None else standing.version
             earlier = QueryLedger() if standing is None else standing.earlier
-            state, took = (0, 0) if standing is None else standing.state, self._round_milliseconds
+            own = standing.state if isinstance(standing, DurableQuery) else (0, 0)
+            state, took = self._shared.state if name in self._shared else own, self._round_milliseconds
         tables = None if name in self._spark else self._groups.of(live).tables
         ledger = earlier + live.ledger
         # There is no event time before the first reading, nor after the end.
@@ -365,25 +410,47 @@ class Station:
             sessions_lost_of(self.manager, physical.streams_of(live.query.physical)),
         )
 
+    def analysis(self, name: str) -> str:
+        """The plan of a running query with the work of each operator since this process began."""
+        if name not in self.queries:
+            raise ConfigurationError(
+                f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
+            )
+        if name in self._spark:
+            raise UnsupportedError(
+                f"'{name}' runs on Spark, which does not measure single operators",
+                hint="`queries` shows its batches; `explain --analyze` measures on the gateway",
+            )
+        return self.graph.analysis(name)
+
     def _feed(self, group: Group) -> bool:
         """Feed new entries to a group, unless its answers wait for room on the disk, or for a slow client."""
-        for live in [self.queries[name] for name in group.queries if self.queries[name].full]:
-            if len(group.queries) == 1:
+        if group.number >= 0:
+            if self._shared.trouble is not None:
                 return False
-            # One that joins tables stays: beyond WAITING_ROWS its oldest rows are dropped, and its client is told.
-            if not group.ended and not physical.tables_of(live.query.physical):
-                self._detach(live, group)
+        else:
+            self._detach_slow(group)
+            if len(group.queries) == 1 and all(self.queries[name].full for name in group.queries):
+                return False
         if any(name in self._standing and self._standing[name].trouble for name in group.queries):
             return False
         if all(self.queries[name].failure is not None for name in group.queries):
             return False
         try:
-            return self._groups.feed(group, durable=any(name in self._standing for name in group.queries))
+            durable = group.number >= 0 or any(name in self._standing for name in group.queries)
+            return self._groups.feed(group, durable=durable)
         except DataError as error:
             # Damage in a log stops those who read it there, and nobody else.
             for live in (self.queries[name] for name in group.queries):
                 live.failure, live.finished = error, True
             return False
+
+    def _detach_slow(self, group: Group) -> None:
+        """Give the queries whose clients are slow readers of their own."""
+        for live in [self.queries[name] for name in group.queries if self.queries[name].full]:
+            # One that joins tables stays: beyond WAITING_ROWS its oldest rows are dropped, and its client is told.
+            if len(group.queries) > 1 and not group.ended and not physical.tables_of(live.query.physical):
+                self._detach(live, group)
 
     def _detach(self, live: LiveQuery, group: Group) -> None:
         """Give a query whose client is slow a reader of its own, at the same place of the logs and with the same
@@ -393,11 +460,29 @@ class Station:
         self._groups.leave(live)
         tables = StoredTables({}, self.table, self.clock(), begin=self._begin_read)
         own = self._groups.begin(live.name, streams, offsets, tables)
-        live.group = self._groups.fold(live.name, live.query, own).group
-        live.offsets = own.offsets
+        self._groups.fold(live.name, live.query, own, live)
         self.graph.restore(live.name, panes)
         self.manager.register(own.name, streams.values(), offsets)
         own.moved = True
+
+    def _look_at(self, group: Group) -> None:
+        """Tell the queries of a group what has happened to all of them."""
+        ended = len(group.ended) == len(group.streams)
+        trouble = group.tables.trouble
+        if ended or trouble != group.trouble or self._shared.trouble != group.waits:
+            for name in group.queries:
+                live = self.queries[name]
+                live.stale = trouble
+                if group.number >= 0:
+                    live.trouble = self._shared.trouble
+                live.finished = live.failure is not None or (ended and name not in self.graph.ready)
+            group.trouble, group.waits = trouble, self._shared.trouble
+
+    def _settle_shared(self, *, at_once: bool = False, leaving: LiveQuery | None = None) -> None:
+        """Fetch and commit the answers of all queries that commit together."""
+        lives = self.queries if leaving is None else {**self.queries, leaving.name: leaving}
+        ready = [lives[name] for name in list(self.graph.ready) if name in self._shared and name in lives]
+        self._shared.settle(ready, at_once=at_once)
 
     def _settle(self, live: LiveQuery, *, all_of_it: bool = False) -> None:
         """Fetch a query's answers, and commit those of a durable one."""
@@ -409,8 +494,6 @@ class Station:
         except NilometerError as error:
             live.failure, live.finished = error.at(live.query.text, None), True
             return
-        live.ledger = self.graph.ledger(live.name)
-        live.watermark = self.graph.watermark(live.name)
         live.give(frames)
         live.finished = len(group.ended) == len(group.streams) and not frames
         standing = self._standing.get(live.name)
@@ -492,11 +575,24 @@ class Station:
 
     def close(self) -> None:
         """Commit, make everything durable, and release all resources."""
+        self.remove_together()
         for name in list(self.queries):
             self.remove(name)
         self.manager.close()
         if self._kept is not None:
             self._kept.cleanup()
+
+    def remove_together(self) -> None:
+        """Stop all standing queries that commit together, with one commit and one checkpoint."""
+        together = [live for name, live in self.queries.items() if name in self._shared]
+        self._shared.begin()
+        self.graph.run()
+        self._settle_shared(at_once=True)
+        self._shared.close()
+        for live in together:
+            self.fleet.stop(live.name)
+            del self.queries[live.name]
+            self._groups.leave(live)
 
     def abandon(self) -> None:
         """Release everything without a commit, as if the process had died."""
@@ -504,6 +600,7 @@ class Station:
         for standing in self._standing.values():
             standing.abandon()
         self._standing.clear()
+        self._shared.abandon()
         self._spark.abandon()
         self.queries.clear()
         self.manager.abandon()

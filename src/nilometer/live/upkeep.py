@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from nilometer.catalog.near_misses import near_misses
 from nilometer.errors import ConfigurationError
+from nilometer.live.aside import settle_all
 from nilometer.live.checkpoint_places import checkpoint_elsewhere, delete_checkpoint
 from nilometer.live.control import (
     MADE_OF,
@@ -25,11 +26,13 @@ from nilometer.live.control import (
     ask,
     control_of,
     folder_of,
+    keep_floor,
     keep_number,
     next_aside,
-    settle,
 )
 from nilometer.live.query_list import query_names
+from nilometer.live.shared_commits import SharedCommits
+from nilometer.live.shared_retention import size_in
 from nilometer.live.standing import (
     DurableQuery,
     host_of,
@@ -38,11 +41,13 @@ from nilometer.live.standing import (
     result_log,
     result_logs,
     runner_of,
+    shared_logs,
 )
 from nilometer.live.starts import Start, offsets_at
 from nilometer.log import LogDirectory
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.private import make_directory
+from nilometer.log.readers import store_offset
 from nilometer.log.writer import BusyError, resources
 from nilometer.plan import physical
 
@@ -119,13 +124,20 @@ def remains(database: Declarations, name: str) -> Remains:
     directory, name = known(database, name)
     folder, logs = folder_of(directory, name), LogDirectory(directory)
     answers = sum(_size(path) for path in folder.glob("results*"))
+    shared = shared_logs(directory, name)
+    answers += sum(size_in(log) for log in shared[-1:])
+    here = set() if not shared or shared[-1].last is None else {*shared[-1].last.offsets}
     return Remains(
         name,
         sum(log.rows for log in result_logs(directory, name)),
         answers,
         sum(_size(folder / part) for part in MADE_OF),
         _size(folder / REPLACED),
-        tuple(stream for stream in logs.streams() if reader_of(name) in logs.log(stream).readers()),
+        tuple(
+            stream
+            for stream in logs.streams()
+            if reader_of(name) in logs.log(stream).readers() or stream in here
+        ),
         database.catalog.query(name) is not None,
     )
 
@@ -135,7 +147,7 @@ def drop(database: Declarations, name: str) -> str | None:
     checkpoint that could not be deleted.
     """
     directory, name = known(database, name)
-    folder = folder_of(directory, name)
+    folder, shared = folder_of(directory, name), bool(shared_logs(directory, name))
     with _alone(directory, name, "dropped"):
         _keep_number(directory, name)
         logs = LogDirectory(directory)
@@ -147,9 +159,18 @@ def drop(database: Declarations, name: str) -> str | None:
         gone = directory / DROPPED
         with resources(str(folder)):
             make_directory(gone)
+            keep_floor(directory, name, 0)
             # In one step, not file by file: half of the answers would be mistaken for all of them.
             folder.rename(gone / f"{name.lower()}-{secrets.token_hex(4)}")
     shutil.rmtree(gone, ignore_errors=True)
+    if shared:
+        # If another process has the commit log, it finds the number and lets go at its next checkpoint.
+        with contextlib.suppress(BusyError):
+            commits = SharedCommits(directory, logs, None, time.time_ns() // 1_000)
+            try:
+                commits.release(name)
+            finally:
+                commits.close({})
     return left
 
 
@@ -167,23 +188,38 @@ def replay(database: Declarations, name: str, start: Start) -> Replayed:
         last = result_log(directory, name).last
         rows = sum(log.rows for log in result_logs(directory, name))
         number = next_aside(directory, name)
-        _keep_number(directory, name)
+        _keep_number(directory, name, shared=False)
         aside = None if last is None else number
         ask(directory, name, replace(control_of(directory, name), start=start, aside=aside))
-        settle(directory, name)
+        settle_all(directory, name)
     # From here on, whoever runs the query begins there. Its first commit records this, so that retention
     # waits and sinks know.
     on_spark = last is not None and host_of(last.version) == "spark"
-    standing = DurableQuery(directory, name, query, keeps_state=not on_spark)
-    try:
-        logs = LogDirectory(directory)
-        streams = physical.streams_of(query.physical)
-        opened = {key: logs.log(stream) for key, stream in streams.items()}
-        offsets = offsets_at(opened, start)
-        if standing.recovered is None:
-            standing.begin(offsets, time.time_ns() // 1_000, opened)
-    finally:
-        standing.close()
+    logs = LogDirectory(directory)
+    streams = physical.streams_of(query.physical)
+    opened = {key: logs.log(stream) for key, stream in streams.items()}
+    offsets = offsets_at(opened, start)
+    if on_spark or physical.tables_of(query.physical):
+        standing = DurableQuery(directory, name, query, keeps_state=not on_spark)
+        try:
+            if standing.recovered is None:
+                standing.begin(offsets, time.time_ns() // 1_000, opened)
+        finally:
+            standing.close()
+    else:
+        for key, log in opened.items():
+            store_offset(log.files, reader_of(name), offsets[key])
+        # If another process has the commit log, it makes the first commit when it runs the query. Until then,
+        # retention waits for this reader.
+        with contextlib.suppress(BusyError):
+            commits = SharedCommits(directory, logs, None, time.time_ns() // 1_000)
+            try:
+                standing_now = commits.open(name, query)
+                if standing_now.recovered is None:
+                    commits.join(standing_now, commits.log.begin_group(), offsets, 0)
+                    commits.begin(time.time_ns() // 1_000)
+            finally:
+                commits.close({})
     ahead = sum(log.end.position - offsets[key].position for key, log in opened.items())
     place = None if last is None else folder_of(directory, name) / REPLACED / str(number)
     return Replayed(rows, place, ahead)
@@ -200,7 +236,7 @@ def _alone(directory: Path, name: str, what: str) -> Iterator[None]:
         )
     lock = lock_of(directory, name)
     try:
-        settle(directory, name)
+        settle_all(directory, name)
         for sink in sorted((folder_of(directory, name) / "sinks").glob("*")):
             courier = LocalFiles(sink).holder()
             if courier is not None:
@@ -213,9 +249,11 @@ def _alone(directory: Path, name: str, what: str) -> Iterator[None]:
         lock.release()
 
 
-def _keep_number(directory: Path, name: str) -> None:
+def _keep_number(directory: Path, name: str, *, shared: bool = True) -> None:
+    """No later commit of this name gets a number that was used. With `shared`, the answers in the commit log do not
+    count any more."""
     last = result_log(directory, name).last
-    if last is not None:
+    if last is not None and (shared or not shared_logs(directory, name)):
         keep_number(directory, name, last.number + 1)
 
 

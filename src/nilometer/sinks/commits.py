@@ -19,14 +19,18 @@ from nilometer.log.notes import last_note
 from nilometer.log.reader import HEAD, Cursor, Offset
 from nilometer.log.record import RecordKind, records_in
 from nilometer.log.results import Commit, schema_of
+from nilometer.log.results.shared_results import SharedResults
 from nilometer.log.segment import SegmentId, segment_ids
 from nilometer.log.stream_log import StreamLog
 from nilometer.log.writer import resources
 from nilometer.sinks.sink import Answered
 from nilometer.types import Schema
 
-Logs = Callable[[], Sequence[LocalFiles]]
-"""The present result logs, oldest first."""
+Source = LocalFiles | SharedResults
+"""A log of answers: a result log of its own, or the query's part of the commit log."""
+
+Logs = Callable[[], Sequence[Source]]
+"""The present logs of answers, oldest first."""
 
 
 @dataclass(frozen=True, order=True)
@@ -48,22 +52,31 @@ class Commits:
     @property
     def place(self) -> Place:
         """The place of the next commit."""
-        return Place(self._log, self._cursor.offset if self._cursor is not None else self._start)
+        if self._cursor is None:
+            return Place(self._log, self._start)
+        if self._row is not None:
+            return Place(self._log, Offset(self._cursor.offset.number, self._row))
+        return Place(self._log, self._cursor.offset)
 
     def seek(self, place: Place) -> None:
         """Go to a place."""
         self._log, self._start = place.log, place.offset
         self._cursor: Cursor | None = None
-        self._before = sum(StreamLog(files).end.position for files in self._logs()[: place.log])
+        self._row: int | None = None
+        self._before = sum(_rows(log) for log in self._logs()[: place.log])
 
     def seek_row(self, position: int) -> None:
         """Go to a place at or shortly before the row of that position, counted over all logs."""
         before, place = 0, Place()
         for log, files in enumerate(self._logs()):
-            for segment in segment_ids(files):
-                if before + segment.position <= position:
-                    place = Place(log, Offset(segment.number, segment.position))
-            before += StreamLog(files).end.position
+            if isinstance(files, SharedResults):
+                if before <= position:
+                    place = Place(log)
+            else:
+                for segment in segment_ids(files):
+                    if before + segment.position <= position:
+                        place = Place(log, Offset(segment.number, segment.position))
+            before += _rows(files)
         self.seek(place)
 
     def seek_after(self, number: int | None) -> None:
@@ -71,6 +84,11 @@ class Commits:
         place = Place()
         if number is not None:
             for log, files in reversed(list(enumerate(self._logs()))):
+                if isinstance(files, SharedResults):
+                    if files.era.number <= number + 1:
+                        place = Place(log)
+                        break
+                    continue
                 found = _segment_after(files, number)
                 if found is not None:
                     place = Place(log, Offset(found.number, found.position))
@@ -82,13 +100,15 @@ class Commits:
         while True:
             logs = self._logs()
             # Look at the next log first: once it has a commit, the log before it is complete.
-            following = next((n for n in range(self._log + 1, len(logs)) if last_note(logs[n])), None)
+            following = next((n for n in range(self._log + 1, len(logs)) if _begun(logs[n])), None)
             found = self._read(logs[self._log], rows) if self._log < len(logs) else []
             if found or following is None:
                 return found
             self.seek(Place(following))
 
-    def _read(self, files: LocalFiles, rows: int) -> list[tuple[Answered, Place]]:
+    def _read(self, files: Source, rows: int) -> list[tuple[Answered, Place]]:
+        if isinstance(files, SharedResults):
+            return self._read_shared(files, rows)
         if self._cursor is None:
             self._cursor = Cursor(files, self._start, as_written=True)
         found: list[tuple[Answered, Place]] = []
@@ -107,6 +127,26 @@ class Commits:
             _make_durable(files)
         return found
 
+    def _read_shared(self, log: SharedResults, rows: int) -> list[tuple[Answered, Place]]:
+        if self._cursor is None or self._row is None:
+            self._row = self._start.position
+            self._cursor = Cursor(log.files, Offset(self._start.number))
+        found: list[tuple[Answered, Place]] = []
+        taken, types = 0, log.era.types
+        for one in log.read(self._cursor):
+            key = one.version, tuple(one.rows.columns)
+            if key not in self._schemas:
+                self._schemas[key] = schema_of(one.rows.schema, types)
+            answered = Answered(one.number, one.version, self._schemas[key], one.rows, one.position)
+            found.append((answered, Place(self._log, one.after)))
+            self._row = one.after.position
+            taken += one.rows.height
+            if taken >= rows:
+                break
+        if found:
+            _make_durable(log.files)
+        return found
+
     def _schema(self, commit: Commit, rows: pl.DataFrame) -> Schema:
         key = commit.version, tuple(rows.columns)
         if key not in self._schemas:
@@ -119,17 +159,20 @@ class Commits:
         return None if commit is None else commit.number
 
     def _last(self) -> Commit | None:
-        notes = (last_note(files) for files in reversed(self._logs()))
-        return next((Commit.of(note) for note in notes if note is not None), None)
+        return next((last for log in reversed(self._logs()) if (last := _last_of(log)) is not None), None)
 
     def end(self) -> Place:
         """The place after the last commit at present."""
         logs = self._logs()
-        log = next((n for n in reversed(range(len(logs))) if last_note(logs[n]) is not None), 0)
-        if logs and last_note(logs[log]) is not None:
-            _make_durable(logs[log])
-            return Place(log, StreamLog(logs[log]).end)
-        return Place()
+        number = next((n for n in reversed(range(len(logs))) if _last_of(logs[n]) is not None), 0)
+        if not logs or _last_of(logs[number]) is None:
+            return Place()
+        log = logs[number]
+        if isinstance(log, SharedResults):
+            _make_durable(log.files)
+            return Place(number, Offset(StreamLog(log.files).end.number, log.era.position + log.rows))
+        _make_durable(log)
+        return Place(number, StreamLog(log).end)
 
     def nothing_yet(self) -> Answered:
         """An empty commit with the last number at present. It tells a sink that keeps its place to skip all
@@ -139,6 +182,21 @@ class Commits:
         last = self._last()
         number, version = (-1, "") if last is None else (last.number, last.version)
         return Answered(number, version, Schema(()), pl.DataFrame())
+
+
+def _rows(log: Source) -> int:
+    return log.rows if isinstance(log, SharedResults) else StreamLog(log).end.position
+
+
+def _last_of(log: Source) -> Commit | None:
+    if isinstance(log, SharedResults):
+        return log.last
+    note = last_note(log)
+    return None if note is None else Commit.of(note)
+
+
+def _begun(log: Source) -> bool:
+    return isinstance(log, SharedResults) or last_note(log) is not None
 
 
 def _segment_after(files: LocalFiles, number: int) -> SegmentId | None:

@@ -17,6 +17,7 @@ from hashlib import blake2b
 from nilometer.errors import ConfigurationError, DataError, InternalError, NilometerError, ResourceError
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.readers import store_offset, stored_offset
+from nilometer.log.results.shared_results import SharedResults
 from nilometer.log.stream_log import StreamLog
 from nilometer.sinks.commits import Commits, Logs, Place
 from nilometer.sinks.sink import Answered, Sink
@@ -134,8 +135,9 @@ class Delivery:
     def _count_trimmed(self, kept: Place | None) -> None:
         """Count, once, the rows between the stored place and the beginning of what is left."""
         if kept is not None and kept != self._counted:
-            first = StreamLog(self._logs()[kept.log]).start
-            lost = max(0, first.position - kept.offset.position)
+            log = self._logs()[kept.log]
+            first = log.first if isinstance(log, SharedResults) else StreamLog(log).start.position
+            lost = max(0, first - kept.offset.position)
             self.progress = replace(self.progress, trimmed=self.progress.trimmed + lost)
             self._counted = kept
 
@@ -216,14 +218,23 @@ class Delivery:
 
     def _kept(self) -> Place | None:
         for log, files in reversed(list(enumerate(self._logs()))):
-            offset = stored_offset(files, self.reader)
+            if isinstance(files, SharedResults):
+                offset = stored_offset(files.files, files.reader(self.reader))
+                if offset is not None and offset.position < files.era.position:
+                    continue
+            else:
+                offset = stored_offset(files, self.reader)
             if offset is not None:
                 return Place(log, offset)
         return None
 
     def _keep(self, place: Place) -> None:
-        files = self._logs()[place.log]
-        store_offset(LocalFiles(files.directory, self.sink.failpoint), self.reader, place.offset)
+        log = self._logs()[place.log]
+        if isinstance(log, SharedResults):
+            files, reader = log.files, log.reader(self.reader)
+        else:
+            files, reader = log, self.reader
+        store_offset(LocalFiles(files.directory, self.sink.failpoint), reader, place.offset)
 
     def _tell_retention(self, place: Place) -> None:
         """Store the place for retention, for a sink that itself knows which commits it has. If this fails,

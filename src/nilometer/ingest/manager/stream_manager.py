@@ -132,6 +132,11 @@ class StreamManager:
                 if not source.close():
                     self._closing[name] = source
 
+    def forget(self, query: str) -> None:
+        """Remove a query if it is registered."""
+        if query in self._queries:
+            self.unregister(query)
+
     def take(self, query: str) -> tuple[str, Entry] | None:
         """The query's next entry and the lower-case name of its stream; None if there is none now."""
         return self._distributor.take(query)

@@ -177,6 +177,9 @@ class Session(threading.Thread):
                 if asked is not None:
                     owner.remove(asked)
                 return {}, b""
+            case "analyze":
+                name = str(request["name"])
+                return {"text": owner.submit(lambda: owner.station.analysis(name))}, b""
             case "give_way":
                 if not owner.lock.holder.embedded:
                     raise ConfigurationError("this owner is there to stay", hint="stop it first")

@@ -15,6 +15,7 @@ from nilometer.errors import DataError
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.notes import last_note
 from nilometer.log.results.result_log import Commit
+from nilometer.log.results.shared_log import index_at
 from nilometer.log.segment import SegmentId
 
 QUERIES = Path(".nilometer") / "queries"
@@ -40,7 +41,14 @@ class CommittedOffsets:
         place = self._directory / QUERIES
         folders = sorted(place.iterdir()) if place.is_dir() else []
         found = ((folder.name, last_commit(folder)) for folder in folders)
-        return {name: commit for name, commit in found if commit is not None}
+        own = {name: commit for name, commit in found if commit is not None}
+        with contextlib.suppress(DataError, OSError):
+            index = index_at(self._directory)
+            for name in index.places:
+                at = index.place(name)
+                if at is not None:
+                    own[name] = at.commit
+        return own
 
 
 def last_commit(folder: Path) -> Commit | None:

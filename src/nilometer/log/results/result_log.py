@@ -111,6 +111,11 @@ class ResultLog:
         return None if note is None else Commit.of(note)
 
     @property
+    def exists(self) -> bool:
+        """Whether anything was ever written."""
+        return self._log.exists
+
+    @property
     def place(self) -> str:
         """Where the log is, for messages."""
         return self._log.files.place

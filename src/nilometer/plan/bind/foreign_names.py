@@ -5,7 +5,7 @@ from __future__ import annotations
 FOREIGN_FUNCTIONS: dict[str, str] = {
     **dict.fromkeys(("datediff", "date_diff", "timestampdiff", "age"), "subtract the times: (a - b) / 1 DAY"),
     **dict.fromkeys(("dateadd", "date_add", "date_sub", "timestampadd"), "add a length of time: t + 1 HOUR"),
-    **dict.fromkeys(("to_date", "date"), "write CAST(t AS DATE)"),
+    "to_date": "write CAST(t AS DATE)",
     **dict.fromkeys(
         ("to_number", "safe_cast", "int", "float", "string"), "write CAST(x AS INT) or TRY_CAST(x AS INT)"
     ),

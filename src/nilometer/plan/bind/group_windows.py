@@ -1,6 +1,7 @@
 """Binds group windows: TUMBLE and HOP in FROM to time windows over a grid, with the columns that name them.
 
     TUMBLE(air, 10 MINUTES)        [T - 10 min, T)  at T = 00:10, 00:20, ...       window_end is T
+    CUMULATE(air, 1 HOUR, 1 DAY)   [midnight, T)    at T = 01:00, 02:00, ...       a HOP without the day before
 
 GROUP BY TUMBLE(time, 10 MINUTES), the older spelling, is turned into the one in FROM first. SESSION is a table
 function (algebra/table_functions/session.py), read at the ends of its sessions.
@@ -18,10 +19,11 @@ from nilometer.algebra.table_functions.session import WINDOW_COLUMNS
 from nilometer.catalog.near_misses import near_misses
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now, columns_of
 from nilometer.language import ast
+from nilometer.language.parse_group_windows import EXAMPLES
 from nilometer.plan import logical
-from nilometer.plan.bind.scope import Context, Relation
+from nilometer.plan.bind.scope import Context, Relation, nearest
 from nilometer.plan.bind.windows import duration
-from nilometer.types import DAY, DURATION, INT, MILLISECOND, STRING, TIME, format_duration
+from nilometer.types import BOOLEAN, DAY, DURATION, INT, MILLISECOND, STRING, TIME, format_duration
 
 if TYPE_CHECKING:
     from nilometer.plan.bind.sources import SourceBinder
@@ -38,12 +40,70 @@ _CALENDAR = {
 
 
 def group_window(binder: SourceBinder, source: ast.GroupWindowSource) -> Relation:
-    """The relation of a TUMBLE or HOP: the stream's columns and those of the window."""
+    """The relation of a TUMBLE, HOP or CUMULATE: the stream's columns and those of the window."""
     context = binder.context
     inner = binder._stream(under_alias(context, source), source.kind)
+    if source.time is not None:
+        _check_time(context, inner, source.time)
+    if source.kind == "CUMULATE":
+        return _cumulate(context, inner, source)
     grid, size = bind_grid(context, source.size, source.slide, source.offset, source.zone, source)
     window = logical.TimeWindow(inner.node, size, 1, grid.nominal, False, grid)
-    node, added = _with_columns(context, window, inner, source)
+    node, added = _with_columns(context, window, inner, window_start(window), source)
+    return Relation(inner.alias, node, inner.visible + added, source, fields=inner.fields)
+
+
+def _check_time(context: Context, inner: Relation, name: ast.Name) -> None:
+    """DESCRIPTOR names the stream's time, perhaps as the data call it."""
+    column = inner.find(name.parts[-1])
+    if column is None:
+        known = [bare for bare, _ in inner.columns()]
+        context.fail(
+            f"no column '{name.parts[-1]}' in '{inner.alias}'",
+            name,
+            hint=nearest(name.parts[-1], known) or "DESCRIPTOR(time)",
+        )
+    if column.name.rsplit(".", 1)[-1].lower() != "time":
+        context.fail(
+            f"windows are cut from a stream's time, not from '{name.text}'",
+            name,
+            detail="the watermark follows the stream's time, so it says nothing about when a window of another"
+            " column is complete",
+            hint=f"write DESCRIPTOR(time), or declare the stream by it: CREATE STREAM ... (time FROM {name.parts[-1]})",
+        )
+
+
+def _cumulate(context: Context, inner: Relation, source: ast.GroupWindowSource) -> Relation:
+    """A window grows by the step until it has its size, and then begins anew: the rows of a HOP that are not
+    before the last multiple of the size."""
+    assert source.slide is not None
+    if source.zone is not None or source.size.unit in _CALENDAR or source.slide.unit in _CALENDAR:
+        context.fail(
+            "CUMULATE counts lengths of time, not days of a TIMEZONE", source, hint=EXAMPLES[source.kind]
+        )
+    size = duration(context, source.size, "the size of a window")
+    step = duration(context, source.slide, "the step of a window")
+    if size % step:
+        context.fail(
+            "the size of CUMULATE is a multiple of its step", source.size, hint=EXAMPLES[source.kind]
+        )
+    offset = 0 if source.offset is None else duration(context, source.offset, "OFFSET", positive=False)
+    grid = Grid(Step.TIME, step, offset % step)
+    window = logical.TimeWindow(inner.node, size, 1, grid.nominal, False, grid)
+    width, origin = Literal(size, DURATION), Literal(offset % size, TIME)
+    inside = Call("-", (Now(), Literal(1, DURATION)), TIME)
+    start = Call("date_bin", (width, inside, origin), TIME)
+    time = inner.find("time")
+    if time is None:
+        context.fail(
+            f"CUMULATE needs the column time of '{inner.alias}'", source, hint="select it in the subquery"
+        )
+    moment: Expression = ColumnReference(time.name, time.type.plain)
+    every = logical.acquisition_interval(inner.node)
+    if every is not None:  # a sensed tuple counts by its tick
+        moment = Call("date_bin", (Literal(every, DURATION), moment, Literal(0, TIME)), TIME)
+    growing = logical.Select(window, Call(">=", (moment, start), BOOLEAN))
+    node, added = _with_columns(context, growing, inner, start, source)
     return Relation(inner.alias, node, inner.visible + added, source, fields=inner.fields)
 
 
@@ -63,7 +123,7 @@ def under_alias(context: Context, source: ast.GroupWindowSource) -> ast.Source:
 
 
 def _with_columns(
-    context: Context, window: logical.TimeWindow, inner: Relation, place: ast.Node
+    context: Context, window: logical.Node, inner: Relation, start: Expression, place: ast.Node
 ) -> tuple[logical.Node, tuple[str, ...]]:
     names = tuple(f"{inner.alias}.{name}" for name in WINDOW_COLUMNS)
     taken = [name for name in WINDOW_COLUMNS if inner.find(name) is not None]
@@ -71,7 +131,6 @@ def _with_columns(
         context.fail(
             f"'{inner.alias}' has a column '{taken[0]}' already", place, hint="rename it in a subquery"
         )
-    start = window_start(window)
     last = Call("-", (Now(), Literal(MILLISECOND, DURATION)), TIME)
     added = tuple(
         logical.Projection(name, value) for name, value in zip(names, (start, Now(), last), strict=True)
@@ -209,7 +268,7 @@ _PARTS = {
     "_END": "window_end",
     "_ROWTIME": "window_time",
 }
-_KINDS = ("TUMBLE", "HOP", "SESSION")
+_KINDS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 
 
 def windows_from_groups(context: Context, select: ast.Select) -> ast.Select:
@@ -260,13 +319,20 @@ def _source_of(
     others: tuple[ast.Expression, ...],
 ) -> ast.Source:
     time, *lengths = call.arguments or (None,)
-    if not isinstance(time, ast.Name) or time.parts[-1].lower() != "time":
+    named = isinstance(time, ast.Name) and (kind != "SESSION" or time.parts[-1].lower() == "time")
+    if not isinstance(time, ast.Name) or not named:
         context.fail(f"{kind} takes the stream's time first", time or call, hint=f"{kind}(time, 10 MINUTES)")
     amounts = [_amount(context, kind, part) for part in lengths]
-    most = {"TUMBLE": 2, "HOP": 3, "SESSION": 1}[kind]
+    most = {"TUMBLE": 2, "HOP": 3, "CUMULATE": 3, "SESSION": 1}[kind]
     if not most - (kind != "SESSION") <= len(amounts) <= most:
-        example = "HOP(time, 5 MINUTES, 1 HOUR)" if kind == "HOP" else f"{kind}(time, 10 MINUTES)"
-        needs = {"TUMBLE": "a size", "HOP": "a slide and a size", "SESSION": "a pause"}[kind]
+        lengths_of = {"HOP": "5 MINUTES, 1 HOUR", "CUMULATE": "1 HOUR, 1 DAY"}
+        example = f"{kind}(time, {lengths_of.get(kind, '10 MINUTES')})"
+        needs = {
+            "TUMBLE": "a size",
+            "HOP": "a slide and a size",
+            "CUMULATE": "a step and a size",
+            "SESSION": "a pause",
+        }[kind]
         context.fail(f"{kind} needs the time and {needs}", call, hint=f"write {example}")
     if kind == "SESSION":
         keys = []
@@ -283,9 +349,10 @@ def _source_of(
         setting = ast.Setting("FOR", (amounts[0],), positional=True, span=call.span)
         alias = getattr(source, "alias", None) or getattr(source, "name", None)
         return ast.FunctionSource(kind, source, tuple(keys), (setting,), None, alias, span=source.span)
-    slide = amounts.pop(0) if kind == "HOP" else None
+    slide = amounts.pop(0) if kind != "TUMBLE" else None
     offset = amounts[1] if len(amounts) > 1 else None
-    return ast.GroupWindowSource(kind, source, amounts[0], slide, offset, span=source.span)
+    by = None if time.parts[-1].lower() == "time" else time
+    return ast.GroupWindowSource(kind, source, amounts[0], slide, offset, time=by, span=source.span)
 
 
 def _amount(context: Context, kind: str, part: ast.Expression) -> ast.Amount:

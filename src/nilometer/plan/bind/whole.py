@@ -22,7 +22,23 @@ def can_be_whole(context: Context, node: logical.Node) -> bool:
     if node.collection is not algebra.Collection.STREAM or is_whole(node):
         return False
     streams = [leaf.stream for leaf in logical.walk_plan(node) if isinstance(leaf, logical.Acquire)]
-    return bool(streams) and all(stream.name.lower() in context.at_hand for stream in streams)
+    if not streams or any(stream.name.lower() not in context.at_hand for stream in streams):
+        return False
+    if any(map(_goes_on, logical.walk_plan(node))):
+        context.fail(
+            "the rows of windows that slide go on after the end of the data, so there is no whole of them",
+            None,
+            detail="a window is evaluated even when it is empty; only windows of sessions end",
+            hint="for all intervals of a file at once, group by the time: GROUP BY date_bin(1 HOUR, time)",
+        )
+    return True
+
+
+def _goes_on(node: logical.Node) -> bool:
+    """Whether a window is evaluated as time passes, and not only where there is a tuple."""
+    return isinstance(node, logical.TimeWindow) and (
+        node.slide is not None or logical.acquisition_interval(node.input) is not None
+    )
 
 
 def whole(node: logical.Node) -> logical.Node:

@@ -1,0 +1,297 @@
+"""The standing queries of a station that run and commit together.
+
+    install ─► group: one reader for all queries at one place of their streams
+    step    ─► the answers of all groups ─► one commit (shared_commits.py) ─► now and then one checkpoint
+
+A query that goes on after a restart joins those that stand at the same offsets with a state of the same offsets;
+they read what lies between state and commit again, once for all. A query that is behind has a group of its own, and
+joins the others when it has caught up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from nilometer.catalog import Stream
+from nilometer.dataflow.graph import Graph
+from nilometer.dataflow.group import fits
+from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.sources import Extents
+from nilometer.errors import NilometerError, ResourceError
+from nilometer.live.aside import export
+from nilometer.live.control import folder_of
+from nilometer.live.declarations import CompiledQuery
+from nilometer.live.groups import Group, Groups
+from nilometer.live.live_query import LiveQuery
+from nilometer.live.recovery import check_ends
+from nilometer.live.replaced_state import Choice, new_state
+from nilometer.live.shared_commits import SharedCommits, SharedQuery
+from nilometer.live.standing import shared_logs
+from nilometer.live.starts import Start, offsets_at
+from nilometer.live.stored_tables import StoredTables
+from nilometer.log import LogDirectory
+from nilometer.log.failpoints import Failpoint
+
+if TYPE_CHECKING:
+    from nilometer.ingest.manager import StreamManager
+
+
+class SharedQueries:
+    """All of them. `commits` is opened by the first; then no other process runs standing queries here."""
+
+    def __init__(
+        self,
+        directory: Path,
+        logs: LogDirectory,
+        manager: StreamManager,
+        graph: Graph,
+        groups: Groups,
+        extents: Extents,
+        clock: Callable[[], int],
+        failpoint: Failpoint | None,
+    ) -> None:
+        self._directory = directory
+        self._logs = logs
+        self._manager = manager
+        self._graph = graph
+        self._groups = groups
+        self._extents = extents
+        self._clock = clock
+        self._failpoint = failpoint
+        self._commits: SharedCommits | None = None
+        self._running: dict[str, SharedQuery] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._running
+
+    def __getitem__(self, name: str) -> SharedQuery:
+        return self._running[name]
+
+    @property
+    def commits(self) -> SharedCommits:
+        """The commit log."""
+        if self._commits is None:
+            self._commits = SharedCommits(self._directory, self._logs, self._failpoint, self._clock())
+        return self._commits
+
+    @property
+    def trouble(self) -> str | None:
+        """What keeps the queries from committing."""
+        return None if self._commits is None else self._commits.trouble
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """The number of panes of the state last saved, and their bytes: those of all queries together."""
+        return (0, 0) if self._commits is None else (self._commits.states.count, self._commits.states.bytes)
+
+    # ---- queries come and go -----------------------------------------------------------------------------------------
+
+    def install(
+        self,
+        name: str,
+        query: CompiledQuery,
+        streams: dict[str, Stream],
+        start: Start,
+        tables: StoredTables,
+        state: Choice | None = None,
+        *,
+        same_state: bool = False,
+    ) -> LiveQuery:
+        """Start or resume a query. `state` and `same_state` are for one whose text has changed (replaced_state.py)."""
+        try:
+            standing = self.commits.open(name, query)
+        except BaseException:
+            self._close_if_idle()
+            raise
+        logs = {key: self._logs.log(stream) for key, stream in streams.items()}
+        told = ""
+        if standing.recovered is not None and standing.recovered.fresh:
+            before = self.commits.before(standing) if same_state else None
+            usable = before is not None and fits(before.panes, query.physical, self._extents)
+            found = new_state(state, standing.recovered, before, query.physical, same_state=usable, logs=logs)
+            standing.take_state(found.found)
+            told = f"; {found.told}"
+        elif standing.recovered is not None and not fits(
+            standing.recovered.panes, query.physical, self._extents
+        ):
+            standing.forget_state()
+        recovered = standing.recovered
+        if recovered is None:
+            offsets = offsets_at(logs, start)
+        else:
+            check_ends(name, recovered.committed, logs)
+            # The query begins at the end of a stream that it did not read before.
+            offsets = {key: recovered.committed.get(key, log.end) for key, log in logs.items()}
+        trimmed = standing.find_trimmed(logs)
+        # The query skips entries that retention was forced to delete.
+        offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
+        from_ = dict(offsets)
+        if recovered is not None:
+            from_ = {key: min(recovered.start.get(key, at), at) for key, at in offsets.items()}
+        group = self._groups.standing_at(streams, offsets, from_)
+        new = group is None
+        if group is None:
+            group = self._groups.begin(name, streams, offsets, tables)
+            group.number = self.commits.log.begin_group()
+            group.replay = from_ if from_ != offsets else None
+        try:
+            live = self._groups.fold(name, query, group)
+            if recovered is not None and recovered.panes:
+                self._graph.restore(name, recovered.panes)
+            if new:
+                self._manager.register(group.name, streams.values(), offsets)
+            self.commits.join(standing, group.number, offsets, trimmed.unread)
+            self.commits.forget_private(standing)
+        except BaseException:
+            self._groups.withdraw(name, group)
+            self._close_if_idle()
+            raise
+        self._running[name] = standing
+        live.rows = standing.rows
+        live.note = None if (note := standing.note()) is None else note + told
+        if trimmed:
+            live.trimmed = trimmed.unread
+            live.note = f"{live.note}; {trimmed}"
+        return live
+
+    def record(self, name: str | None = None) -> None:
+        """Record the queries that have come. If there is no space, a single new query is taken back."""
+        if self._commits is None:
+            return
+        self._commits.begin(self._clock())
+        if name is not None and self.trouble is not None and self._commits.cancel(self._running[name]):
+            trouble, self._commits.trouble = self.trouble, None
+            self._withdraw(name)
+            raise ResourceError(trouble or "", hint="make space, then install the query again")
+
+    def _withdraw(self, name: str) -> None:
+        """Take back a query that could not be recorded."""
+        del self._running[name]
+        self._groups.withdraw(name, self._groups.of_name(name))
+        self._close_if_idle()
+
+    def begin(self) -> None:
+        """Record the queries that have come, and let those that go on read again what their states lack."""
+        if self._commits is None:
+            return
+        self._commits.begin(self._clock())
+        for group in self._groups:
+            if group.number >= 0 and group.replay is not None and self.trouble is None:
+                start, group.replay = group.replay, None
+                self._groups.replay(group, start, self._logs)
+                self._commits.states.loaded()
+        if self.trouble is None:
+            for name, standing in self._running.items():
+                if standing.takes_state and self._groups.of_name(name).replay is None:
+                    self._commits.discount(standing, self._graph.ledger(name))
+
+    def hand_over(self, name: str) -> None:
+        """Another host goes on with the query: its answers move from the commit log into result logs of its own."""
+        if shared_logs(self._directory, name):
+            export(self._directory, name, folder_of(self._directory, name))
+            self.commits.release(name)
+            self._close_if_idle()
+
+    def remove(self, live: LiveQuery) -> None:
+        """Stop a query, after everything it answered is committed."""
+        standing = self._running.pop(live.name)
+        if live.failure is None:
+            self.commits.leave(standing, live.ledger, lambda: self._graph.snapshot(live.name))
+        else:
+            self.commits.queries.pop(standing.key, None)
+
+    # ---- rounds ------------------------------------------------------------------------------------------------------
+
+    def settle(self, queries: Iterable[LiveQuery], *, at_once: bool = False) -> None:
+        """Commit the answers of these queries and the offsets of all groups; make a checkpoint if one is due."""
+        if self._commits is None:
+            return
+        commits, now = self._commits, self._clock()
+        answers = {}
+        for live in queries:
+            frames = self._fetch(live)
+            if frames:
+                standing = self._running[live.name]
+                answers[standing.key] = frames, self._graph.ledger(live.name)
+        self._merge()
+        groups = {
+            group.number: group.offsets
+            for group in self._groups
+            if group.number >= 0 and group.replay is None
+        }
+        due = commits.due(now)
+        done = commits.commit(groups, answers, now, at_once=at_once or due)
+        if due and done:
+            self.checkpoint()
+
+    def _fetch(self, live: LiveQuery) -> list[pl.DataFrame]:
+        """The answers of a query. If an error has stopped it, they are shown, but not committed: the query stays at
+        its last commit."""
+        group = self._groups.of(live)
+        found: list[pl.DataFrame] = []
+        try:
+            found = self._graph.answers(live.name)
+            live.give(found)
+            if live.name in self._graph.ready:
+                found = []
+                self._graph.answers(live.name)
+        except NilometerError as error:
+            live.failure, live.finished = error.at(live.query.text, None), True
+            self.commits.fail(self._running[live.name], self.commits.committed(group.number))
+        return found
+
+    def checkpoint(self) -> None:
+        """Save the state of all queries. Everything they have answered is committed."""
+        names = [name for name in self._running if self._graph.failure(name) is None]
+        panes = self._graph.snapshots(names)
+        keyed = {self._running[name].key: own for name, own in panes.items()}
+        self.commits.checkpoint(keyed, self._ledgers(names), self._clock())
+
+    def _ledgers(self, names: Iterable[str]) -> dict[str, QueryLedger]:
+        return {self._running[name].key: self._graph.ledger(name) for name in names}
+
+    def _merge(self) -> None:
+        """Groups that have come to the same place of the same streams become one."""
+        at: dict[object, Group] = {}
+        for group in self._groups:
+            if group.number < 0 or group.replay is not None or group.apart:
+                continue
+            place = tuple(sorted(group.offsets.items()))
+            other = at.setdefault(place, group)
+            if other is not group and other.streams.keys() == group.streams.keys():
+                small, large = sorted((other, group), key=lambda one: len(one.queries))
+                at[place] = large
+                for name in small.queries:
+                    if name in self._running:
+                        self.commits.move(self._running[name], large.number)
+                self._groups.merge(small, large)
+
+    # ---- the end -----------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """All queries stop at once: one commit and one checkpoint. Their answers have been fetched."""
+        if self._commits is None:
+            return
+        names = [name for name in self._running if self._graph.failure(name) is None]
+        ledgers = self._ledgers(names)
+        if names and self.trouble is None:
+            self.checkpoint()
+        self._running.clear()
+        self._commits.close(ledgers)
+        self._commits = None
+
+    def _close_if_idle(self) -> None:
+        if self._commits is not None and not self._running:
+            self._commits.close({})
+            self._commits = None
+
+    def abandon(self) -> None:
+        """Let go as a crash of the process would."""
+        if self._commits is not None:
+            self._commits.abandon()
+        self._commits = None
+        self._running.clear()

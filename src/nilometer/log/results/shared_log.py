@@ -1,0 +1,417 @@
+"""The commit log: one log for the answers of all standing queries of a data directory on the gateway.
+
+    .nilometer/commits     one record a round: the rows of every query that answered, and every group's offsets
+
+A record has one line for each query that has something to say. Queries whose answers have the same columns share
+one Arrow blob; a line says which part of it is the query's. The note of the record says how far each group of
+queries has read. So a round of any number of queries costs one write and one fsync. Now and then a record is full:
+it has a line for every query, so that older segments are not needed to know where the queries are.
+
+The laws: a record is written whole or not at all. A commit number is used once under a query's name.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from nilometer.dataflow.ledger import QueryLedger
+from nilometer.errors import DataError
+from nilometer.log import LogSettings, Offset, StreamLog, failpoints
+from nilometer.log.annex import annex_from_bytes
+from nilometer.log.failpoints import Failpoint
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.reader import Cursor
+from nilometer.log.record import RecordKind
+from nilometer.log.results.result_log import Commit, Offsets
+from nilometer.log.schema import arrow_schema, check_change, dtypes_of, from_bytes
+from nilometer.log.segment import SegmentId, look, segment_ids
+from nilometer.operators.frames import to_bytes
+
+PLACE = Path(".nilometer") / "commits"
+SEGMENT_BYTES = 16 << 20
+"""After half as many bytes, a record is full."""
+LEFT = -1
+"""The group of a query that does not run."""
+GONE = -2
+"""The group of a query whose answers are not in this log any more."""
+
+LEDGER = ("read", "delivered", "filtered", "late", "shed")
+LINE: dict[str, pl.DataType] = {
+    "query": pl.String(),
+    "number": pl.Int64(),
+    "first": pl.Int64(),
+    "rows": pl.Int64(),
+    "blob": pl.Int64(),
+    "start": pl.Int64(),
+    "data": pl.Binary(),
+    "version": pl.String(),
+    "group": pl.Int64(),
+    **{name: pl.Int64() for name in LEDGER},
+    "about": pl.String(),
+}
+"""A line of a record: the query, the number of its commit, the position of its first row and the number of rows;
+the line that holds the blob, where in it the query's rows begin, and the version that answered; the query's group,
+books and description where they changed (NULL: as before)."""
+
+Dtypes = Mapping[str, pl.DataType]
+
+
+@dataclass(frozen=True)
+class Era:
+    """A run of commits whose columns keep their types: the query's result logs before there was one log for all.
+    It begins at a position and at a commit number."""
+
+    position: int
+    number: int
+    columns: Dtypes
+    types: Mapping[str, Any]
+
+    def fits(self, columns: Dtypes, types: Mapping[str, Any]) -> bool:
+        """Whether rows of these columns can be read together with these."""
+        try:
+            check_change(arrow_schema(self.columns), arrow_schema(columns))
+        except DataError:
+            return False
+        return all(self.types.get(name) == types.get(name) for name in self.columns if name in columns)
+
+
+@dataclass
+class Place:
+    """What the log says about one query. `rows` is the position after its last row, `offsets` are those of its
+    group, or those at which it left."""
+
+    name: str
+    version: str
+    number: int
+    rows: int
+    group: int
+    offsets: Offsets
+    ledger: QueryLedger = field(default_factory=QueryLedger)
+    earlier: QueryLedger = field(default_factory=QueryLedger)
+    trimmed: int = 0
+    began: Offsets = field(default_factory=dict)
+    eras: tuple[Era, ...] = ()
+
+    @property
+    def commit(self) -> Commit:
+        """The place as a commit of a result log."""
+        return Commit(
+            self.version,
+            self.number,
+            self.offsets,
+            self.ledger,
+            self.earlier,
+            self.trimmed,
+            self.eras[-1].types,
+            self.began,
+        )
+
+    def about(self) -> str:
+        """The description in a line."""
+        return json.dumps(
+            {
+                "version": self.version,
+                "offsets": _written(self.offsets),
+                "earlier": self.earlier.as_dict(),
+                "trimmed": self.trimmed,
+                "began": _written(self.began),
+                "eras": [
+                    [era.position, era.number, _columns_to_text(era.columns), dict(era.types)]
+                    for era in self.eras
+                ],
+            }
+        )
+
+
+class Index:
+    """Where each query is, from the last full record on."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, Place] = {}
+        self.groups: dict[int, Offsets] = {}
+        self.sequence = 0
+        self.greatest_group = 0
+
+    def add(self, rows: pl.DataFrame, note: Mapping[str, Any]) -> None:
+        """Add a record."""
+        if note.get("full"):
+            self.places = {}
+        self.sequence = note["sequence"]
+        self.greatest_group = max(self.greatest_group, note["greatest"])
+        for number, offsets in note["groups"].items():
+            self.groups[int(number)] = _read(offsets)
+        for line in rows.select(pl.exclude("data")).iter_rows(named=True):
+            self._add(line)
+
+    def _add(self, line: dict[str, Any]) -> None:
+        name = line["query"]
+        if line["group"] == GONE:
+            self.places.pop(name, None)
+            return
+        if line["about"] is not None:
+            self.places[name] = _place(name, json.loads(line["about"]))
+        place = self.places[name]
+        place.number = line["number"]
+        place.rows = line["first"] + line["rows"]
+        if line["group"] is not None:
+            place.group = line["group"]
+        if line["read"] is not None:
+            place.ledger = QueryLedger(*(line[name] for name in LEDGER))
+
+    def place(self, name: str) -> Place | None:
+        """Where a query is."""
+        place = self.places.get(name.lower())
+        if place is not None and place.group in self.groups:
+            read = self.groups[place.group]
+            place.offsets = {key: read.get(key, at) for key, at in place.offsets.items()}
+        return place
+
+
+def _place(name: str, said: Mapping[str, Any]) -> Place:
+    return Place(
+        name,
+        said["version"],
+        0,
+        0,
+        LEFT,
+        _read(said["offsets"]),
+        earlier=QueryLedger(**said["earlier"]),
+        trimmed=said["trimmed"],
+        began=_read(said["began"]),
+        eras=tuple(
+            Era(position, number, _columns_of_text(columns), types)
+            for position, number, columns, types in said["eras"]
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one query adds to a record. None: nothing new. `begins`: the line is the first commit of a version.
+    `offsets` are the query's, if they are not those of its group."""
+
+    place: Place
+    frames: tuple[pl.DataFrame, ...] = ()
+    group: int | None = None
+    ledger: QueryLedger | None = None
+    about: bool = False
+    begins: bool = False
+    offsets: Offsets | None = None
+
+
+class SharedLog:
+    """The one writer of the commit log. It keeps the index of what it wrote."""
+
+    def __init__(self, directory: Path, failpoint: Failpoint | None = None) -> None:
+        pass_by = failpoint or failpoints.from_environment("results")
+        self.files = LocalFiles(directory / PLACE, pass_by)
+        self._log = StreamLog(self.files, LINE, LogSettings(segment_bytes=SEGMENT_BYTES))
+        _ = self._log.writer  # takes the lock, and cuts a torn tail off
+        self.index = index_of_files(self.files)
+        self._waiting: tuple[pl.DataFrame, dict[str, Any], Callable[[], None]] | None = None
+        self._appended = False
+        self._since_full = SEGMENT_BYTES if self.index.places else 0
+
+    def begin_group(self) -> int:
+        """A number for a group that no group ever had."""
+        self.index.greatest_group += 1
+        return self.index.greatest_group
+
+    def commit(self, groups: Mapping[int, Offsets], lines: Iterable[Line]) -> None:
+        """Write one record, durably. A record that could not be written is written first by the next call."""
+        self.retry()
+        full = self._since_full >= SEGMENT_BYTES // 2
+        lines = list(lines)
+        if full:
+            mentioned = {line.place.name for line in lines}
+            others = [place for name, place in self.index.places.items() if name not in mentioned]
+            for place in others:
+                self.index.place(place.name)
+            lines = [replace(line, about=True) for line in lines]
+            lines += [Line(place, (), place.group, place.ledger, True) for place in others]
+        frame, changes = _lines(lines, {**self.index.groups, **groups}, self.index.places)
+        note = {
+            "sequence": self.index.sequence + 1,
+            "greatest": self.index.greatest_group,
+            "groups": {str(number): _written(offsets) for number, offsets in groups.items()},
+        }
+        if full:
+            note["full"] = True
+            live = {line.place.group if line.group is None else line.group for line in lines}
+            kept = {n: at for n, at in self.index.groups.items() if n in live}
+            note["groups"] = {str(n): _written(at) for n, at in {**kept, **groups}.items()}
+
+        def done() -> None:
+            self.index.sequence += 1
+            self.index.groups.update(groups)
+            for change in changes:
+                change()
+            self._since_full = 0 if full else self._since_full + int(frame.estimated_size())
+
+        self._waiting, self._appended = (frame, note, done), False
+        self.retry()
+
+    def retry(self) -> None:
+        """Write the record that could not be written."""
+        if self._waiting is None:
+            return
+        frame, note, done = self._waiting
+        self._log.append(frame, producer="commits", sequence=note["sequence"], note=note)
+        self._appended = True
+        self._log.flush()
+        self._waiting = None
+        done()
+
+    def cancel(self) -> bool:
+        """Give up the record that could not be written. Returns False if the log has it, though not durably."""
+        if self._waiting is not None and not self._appended:
+            self._waiting = None
+            return True
+        return False
+
+    def close(self) -> None:
+        """Let another process write."""
+        self._log.close()
+
+    def abandon(self) -> None:
+        """Let go as a crash of the process would."""
+        self._log.abandon()
+
+
+def _lines(
+    lines: list[Line], groups: Mapping[int, Offsets], places: dict[str, Place]
+) -> tuple[pl.DataFrame, list[Callable[[], None]]]:
+    """The frame of a record, and what changes in the index once it is durable."""
+    blobs: dict[tuple[Any, ...], tuple[int, list[pl.DataFrame], list[int]]] = {}
+    columns: dict[str, list[Any]] = {name: [] for name in LINE}
+    changes: list[Callable[[], None]] = []
+    for number, line in enumerate(lines):
+        place = line.place
+        rows = sum(frame.height for frame in line.frames)
+        blob, start = None, 0
+        if rows:
+            key = tuple(line.frames[0].schema.items())
+            if key not in blobs:
+                blobs[key] = number, [], [0]
+            blob, parts, total = blobs[key]
+            start = total[0]
+            parts.extend(line.frames)
+            total[0] += rows
+        commit_number = place.number + 1 if rows or line.begins else place.number
+        version = place.version if rows else None
+        values = (place.name, commit_number, place.rows, rows, blob, start, None, version, line.group)
+        books = (None,) * 5 if line.ledger is None else tuple(line.ledger.as_dict().values())
+        group = place.group if line.group is None or line.group < 0 else line.group
+        at = line.offsets or groups.get(group, place.offsets)
+        place.offsets = {key: at.get(key, offset) for key, offset in place.offsets.items()}
+        for name, value in zip(LINE, (*values, *books, place.about() if line.about else None), strict=True):
+            columns[name].append(value)
+        changes.append(_change(places, line, commit_number, rows))
+    for number, parts, _ in blobs.values():
+        columns["data"][number] = to_bytes(parts[0] if len(parts) == 1 else pl.concat(parts))
+    return pl.DataFrame(columns, schema=LINE), changes
+
+
+def _change(places: dict[str, Place], line: Line, number: int, rows: int) -> Callable[[], None]:
+    def change() -> None:
+        place = line.place
+        if line.group == GONE:
+            places.pop(place.name, None)
+            return
+        places[place.name] = place
+        place.number = number
+        place.rows += rows
+        if line.group is not None:
+            place.group = line.group
+        if line.ledger is not None:
+            place.ledger = line.ledger
+
+    return change
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def index_of_files(files: LocalFiles) -> Index:
+    """The index of the present log."""
+    return _Reader(files).index
+
+
+class _Reader:
+    """Reads on where it stopped."""
+
+    def __init__(self, files: LocalFiles) -> None:
+        self.index = Index()
+        self._cursor = Cursor(files, _last_full(files))
+        self.read()
+
+    def read(self) -> Index:
+        for entry in self._cursor:
+            if entry.note is not None and entry.rows is not None:
+                self.index.add(entry.rows, entry.note)
+        return self.index
+
+
+def _last_full(files: LocalFiles) -> Offset:
+    """The offset of the last full record; the beginning if there is none."""
+    for segment in reversed(segment_ids(files)):
+        found = None
+        for header, run in look(files, segment)[1]:
+            if header.kind == RecordKind.ROWS and header.annex_bytes:
+                note = annex_from_bytes(bytes(header.annex(run.buffer, run.base)))[1]
+                if note is not None and note.get("full"):
+                    found = Offset(header.number, header.position)
+        if found is not None:
+            return found
+    return Offset()
+
+
+def last_full_segment(files: LocalFiles) -> SegmentId | None:
+    """The segment of the last full record: it and those after it are needed to know where the queries are."""
+    at = _last_full(files)
+    before = [segment for segment in segment_ids(files) if segment.number <= at.number]
+    return before[-1] if before else None
+
+
+_READERS: dict[tuple[str, int], _Reader] = {}
+
+
+def index_at(directory: Path) -> Index:
+    """The index of a directory's commit log, for those who only read. What was read before is not read again."""
+    files = LocalFiles(directory / PLACE)
+    try:
+        key = str(files.directory.resolve()), files.directory.stat().st_ino
+    except FileNotFoundError:
+        return Index()
+    found = _READERS.get(key)
+    if found is None:
+        if len(_READERS) > 16:
+            _READERS.clear()
+        found = _READERS[key] = _Reader(files)
+        return found.index
+    return found.read()
+
+
+def _written(offsets: Offsets) -> dict[str, list[int]]:
+    return {name: [at.number, at.position] for name, at in offsets.items()}
+
+
+def _read(written: Mapping[str, Any]) -> dict[str, Offset]:
+    return {name: Offset(number, position) for name, (number, position) in written.items()}
+
+
+def _columns_to_text(columns: Dtypes) -> str:
+    return base64.b64encode(arrow_schema(columns).serialize().to_pybytes()).decode()
+
+
+def _columns_of_text(text: str) -> dict[str, pl.DataType]:
+    import pyarrow as pa
+
+    return dtypes_of(from_bytes(pa.py_buffer(base64.b64decode(text))))
