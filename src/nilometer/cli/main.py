@@ -31,6 +31,7 @@ from nilometer.cli import (
     serve,
     simulate,
     sql,
+    storm,
     streams,
 )
 from nilometer.cli.console import fail
@@ -58,6 +59,7 @@ VERBS = (
     log,
     bench,
     reproduce,
+    storm,
 )
 
 NILO_VERBS = "./nilo also knows: python, test, lint, types, contract, format, wheel, lock."

@@ -66,7 +66,7 @@ class Checkpoints:
             body = json.dumps(manifest, sort_keys=True)
             whole = {"checksum": _checksum(body), "manifest": body}
             self._files.replace(MANIFEST, json.dumps(whole).encode())
-            for name in there - {digest for panes in named.values() for digest in panes.values()}:
+            for name in sorted(there - {digest for panes in named.values() for digest in panes.values()}):
                 self._files.delete(f"{FOLDER}/{name}")
         self._count(checkpoint.panes)
 

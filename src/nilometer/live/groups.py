@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from nilometer.catalog import Sensor, Stream
 from nilometer.dataflow import Batch, Entry, TableVersion
 from nilometer.dataflow.graph import Graph
+from nilometer.errors import ResourceError
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.live_query import LiveQuery
@@ -41,6 +42,8 @@ class Group:
     apart: bool = False
     moved: bool = False
     ended: set[str] = field(default_factory=set)
+    unread: str | None = None
+    """Why its logs cannot be read now; they are tried again in the next round."""
     trouble: str | None = None
     waits: str | None = None
 
@@ -156,7 +159,7 @@ class Groups:
     def feed(self, group: Group, *, durable: bool) -> bool:
         """Run one round over the new entries of the logs. Returns whether there were any."""
         rows, moved = 0, False
-        while rows < ROUND_ROWS and (taken := self._manager.take(group.name)) is not None:
+        while rows < ROUND_ROWS and (taken := self._take(group)) is not None:
             name, entry = taken
             self._push(group, name, entry)
             rows += entry.rows.height if isinstance(entry, Batch) else 1
@@ -173,6 +176,16 @@ class Groups:
                         self._graph.end(key, start=group.name)
                     moved = True
         return moved
+
+    def _take(self, group: Group) -> tuple[str, Entry] | None:
+        """The next entry. A disk that fails to read makes the group wait."""
+        try:
+            taken = self._manager.take(group.name)
+        except ResourceError as error:
+            group.unread = error.message
+            return None
+        group.unread = None
+        return taken
 
     def replay(self, group: Group, start: Mapping[str, Offset], kept: LogDirectory) -> None:
         """Replay the entries between the checkpoint of a group's queries and their last commit, and discard the

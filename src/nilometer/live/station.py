@@ -95,11 +95,13 @@ class Station:
         self._generators = outside.generators
         self._failpoint = outside.failpoint
         self._begin_read = outside.begin_read
+        steady = outside.steady_clock or outside.clock
         self.logs = LogDirectory(
             self.directory,
             settings.logging,
             outside.failpoint,
             committed=CommittedOffsets(self.directory),
+            clock=lambda: steady() / SECOND,
         )
         self._adapters: dict[str, Adapter] = {}
         self._adapter_of = outside.adapter_of or self._by_address
@@ -305,15 +307,16 @@ class Station:
             if told:
                 standing.discount(self.graph.ledger(name))
             standing.begin(offsets, self.clock(), logs, (lambda: self.graph.snapshot(name)) if told else dict)
+            for key in sorted(set(self.logs.streams()) - streams.keys()):
+                # An older version of the query may have read this stream.
+                self.logs.log(key).forget_reader(reader_of(name))
+            live.rows = standing.rows
+            live.note = None if (note := standing.note(name)) is None else note + told
+            # Last, because it cannot be taken back: from here on nothing may fail.
             self.manager.register(group.name, streams.values(), offsets)
         except BaseException:
             self._groups.abolish(name, group)
             raise
-        for key in set(self.logs.streams()) - streams.keys():
-            # An older version of the query may have read this stream.
-            self.logs.log(key).forget_reader(reader_of(name))
-        live.rows = standing.rows
-        live.note = None if (note := standing.note(name)) is None else note + told
         if trimmed:
             live.trimmed = trimmed.unread
             live.note = f"{live.note}; {trimmed}"
@@ -468,7 +471,7 @@ class Station:
     def _look_at(self, group: Group) -> None:
         """Tell the queries of a group what has happened to all of them."""
         ended = len(group.ended) == len(group.streams)
-        trouble = group.tables.trouble
+        trouble = group.unread or group.tables.trouble
         if ended or trouble != group.trouble or self._shared.trouble != group.waits:
             for name in group.queries:
                 live = self.queries[name]

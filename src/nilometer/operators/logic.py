@@ -22,6 +22,7 @@ POINT Struct{x, y: Float64}, LIST and STRUCT as such. Lateness has been decided:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 import polars as pl
@@ -42,6 +43,11 @@ EVALUATIONS_SCHEMA = {EVALUATION: pl.Int64, TICK: pl.Int64}
 
 def no_evaluations() -> pl.DataFrame:
     """An empty list of evaluations."""
+    return _no_evaluations().clone()
+
+
+@cache  # once for all rounds, and not at import: processes are forked before Polars has done anything
+def _no_evaluations() -> pl.DataFrame:
     return pl.DataFrame(schema=EVALUATIONS_SCHEMA)
 
 

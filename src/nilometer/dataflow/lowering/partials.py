@@ -17,7 +17,7 @@ from nilometer.dataflow.stages import Transform
 from nilometer.errors import DataError
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, Expression, type_of
-from nilometer.operators.frames import dtypes, from_bytes, to_bytes
+from nilometer.operators.frames import dtypes, empty, from_bytes, to_bytes
 from nilometer.operators.logic import Output, Progress, no_evaluations
 from nilometer.plan.logical import AggregateItem
 from nilometer.plan.physical import AggregateEvaluate, AggregateInit, AggregateMerge
@@ -94,7 +94,7 @@ class MergeLogic:
         listed = progress.evaluations[0] if self._windows else no_evaluations()
         if not self._parts:
             nothing = {name: pl.Int64() for name in self._system} | self._columns
-            return Output(pl.DataFrame(schema=nothing), listed)
+            return Output(empty(nothing), listed)
         rows = pl.concat(self._parts)
         self._parts = []
         if self._groups:

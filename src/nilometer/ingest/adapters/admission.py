@@ -11,6 +11,7 @@ import ipaddress
 
 from nilometer.catalog.address import Address
 from nilometer.errors import ConfigurationError
+from nilometer.types import MINUTE
 
 OPTIONS = ("token", "open")
 
@@ -29,23 +30,29 @@ class Admission:
             )
         self._token = None if token is None else token.strip().encode()
         self.denied = 0
+        self._denied_at = 0
 
     @property
     def required(self) -> bool:
         """Whether a connection must say the token."""
         return self._token is not None
 
-    def admits(self, line: bytes) -> bool:
+    def admits(self, line: bytes, now: int) -> bool:
         """Whether this first line is the token. The time it takes tells nothing about it."""
         if self._token is None or hmac.compare_digest(line.strip(), self._token):
             return True
-        self.denied += 1
+        self.deny(now)
         return False
 
-    @property
-    def trouble(self) -> str | None:
-        """How many connections did not know the token."""
-        if not self.denied:
+    def deny(self, now: int) -> None:
+        """Count a connection that is closed."""
+        self.denied += 1
+        self._denied_at = now
+
+    def trouble(self, now: int) -> str | None:
+        """How many connections did not know the token, if one came within the last minute. A stranger who knocks is no
+        lasting trouble of the stream."""
+        if not self.denied or now - self._denied_at > MINUTE:
             return None
         return f"{self.denied} connection{'' if self.denied == 1 else 's'} without the right token, closed"
 

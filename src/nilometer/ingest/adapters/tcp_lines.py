@@ -109,7 +109,7 @@ class TcpLinesAdapter(Adapter):
 
     @property
     def trouble(self) -> str | None:
-        return self._admission.trouble
+        return self._admission.trouble(self.clock())
 
     # ---- the thread --------------------------------------------------------------------------------------------------
 
@@ -155,7 +155,8 @@ class TcpLinesAdapter(Adapter):
         if client.denied or (
             self._admission.required and not client.admitted and len(client.rest) > self._limit
         ):
-            self._admission.denied += not client.denied
+            if not client.denied:
+                self._admission.deny(self.clock())
             self._end(client)
             return
         if len(client.rest) > self._limit:
@@ -174,7 +175,7 @@ class TcpLinesAdapter(Adapter):
         if client.denied:
             return
         if not client.admitted:
-            client.admitted = self._admission.admits(line)
+            client.admitted = self._admission.admits(line, self.clock())
             client.denied = not client.admitted
             if client.denied or self._admission.required:
                 return

@@ -16,7 +16,7 @@ changed or a presence needs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +37,7 @@ from nilometer.live.proxies.proxy import (
     Command,
     Event,
     Listening,
+    QueriesStarted,
     QueryStarted,
     QueryStopped,
     Restarted,
@@ -96,7 +97,9 @@ class Fleet:
         self._members: dict[str, Members] = {}
         self._demands: dict[str, dict[str, Demand]] = {}
         self._together: dict[str, Demand | None] = {}
-        self._shared: dict[tuple[int, ...], Wanted] = {}
+        self._shared: dict[int, tuple[Mapping[str, Demand], Wanted]] = {}
+        self._combinations: dict[tuple[int, ...], Wanted] = {}
+        self._welcomes: dict[tuple[str, bytes], QueriesStarted] = {}
         self._texts: dict[int, str] = {}
         # Equal demands are one object, so that thousands of commands are compared by identity.
         self._demand_objects: dict[Demand, Demand] = {}
@@ -147,7 +150,7 @@ class Fleet:
         before, now, members = self._asked(name), self._clock(), self._members[name]
         del self._demands[name][query]
         self._forget_shared()
-        event = QueryStopped(query)
+        event = QueryStopped(query, {})
         for place, proxy in enumerate(members.proxies):
             if query in proxy.queries:
                 self._tell(members, place, event, now)
@@ -180,7 +183,7 @@ class Fleet:
         """Tell the proxies at these places what the query asks of their sensors."""
         now = self._clock()
         mask, share = _share(demand, [members.proxies[place].sensor for place in places])
-        started, stopped = QueryStarted(query, share), QueryStopped(query)
+        started, stopped = QueryStarted(query, share, {}), QueryStopped(query, {})
         # Proxies share the demand's own object, which must live as long as they hold it.
         for place, asked in zip(places.tolist(), mask.tolist(), strict=True):
             self._tell(members, place, started if asked else stopped, now)
@@ -268,7 +271,7 @@ class Fleet:
                     commanded=self._first_number,
                     interval=members.stream.interval,
                     mailbox=mailbox,
-                    combined=lambda demands: self._combined(members.stream, demands),
+                    combined=lambda queries: self._combined(members.stream, queries),
                 )
                 for identifier in ids
             ),
@@ -279,12 +282,22 @@ class Fleet:
         """Add undeclared sensors: the live queries ask them, too."""
         first = len(members)
         self._add(members, strangers[: max(0, MOST - first)])
-        places = np.arange(first, len(members))
-        for query, demand in self._demands[members.stream.name].items():
-            self._divide(members, query, demand, places)
-        if not self._demands[members.stream.name]:
-            for place in places.tolist():
-                self._tell(members, place, QueryStopped(""), self._clock())
+        ids, now = [proxy.sensor for proxy in members.proxies[first:]], self._clock()
+        if not ids:
+            return
+        demands = self._demands[members.stream.name]
+        shares = [_share(demand, ids) for demand in demands.values()]
+        masks = np.array([mask for mask, _ in shares], dtype=bool).reshape(len(shares), len(ids))
+        # Most sensors are asked by the same queries: one event, with one set of demands, serves all of these.
+        for place, asked in enumerate(np.ascontiguousarray(masks.T), first):
+            key = members.stream.name, asked.tobytes()
+            event = self._welcomes.get(key)
+            if event is None:
+                wanted = {
+                    query: share for query, (_, share), one in zip(demands, shares, asked, strict=True) if one
+                }
+                event = self._welcomes[key] = QueriesStarted(wanted, frozenset(wanted))
+            self._tell(members, place, event, now)
 
     def _present(self, members: Members, presence: Presence, now: int) -> None:
         place = members.places.get(str(presence.sensor))
@@ -330,12 +343,16 @@ class Fleet:
 
     # ---- shared by many sensors --------------------------------------------------------------------------------------
 
-    def _combined(self, stream: Stream, demands: tuple[Demand, ...]) -> Wanted:
+    def _combined(self, stream: Stream, queries: Mapping[str, Demand]) -> Wanted:
         """The combined demand; most sensors of a stream have the same demands, so it is combined once for all
         of them.
         """
+        known = self._shared.get(id(queries))
+        if known is not None:
+            return known[1]
+        demands = tuple(queries.values())
         key = (id(stream), *map(id, demands))
-        found = self._shared.get(key)
+        found = self._combinations.get(key)
         if found is None:
             demand = combine(demands)
             program = None if demand is None else self._program_for(stream, demands)
@@ -344,11 +361,15 @@ class Fleet:
                 # for a sensor.
                 demand = replace(demand, columns=frozenset(), aggregate=None)
                 demand = self._demand_objects.setdefault(demand, demand)
-            found = self._shared[key] = demand, program
+            found = self._combinations[key] = demand, program
+        # The entry holds the queries, so that no other object gets their identity.
+        self._shared[id(queries)] = queries, found
         return found
 
     def _forget_shared(self) -> None:
         self._shared.clear()
+        self._combinations.clear()
+        self._welcomes.clear()
         self._together.clear()
         if len(self._demand_objects) > REMEMBERED:
             self._demand_objects.clear()

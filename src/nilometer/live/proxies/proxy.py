@@ -19,11 +19,16 @@ that starts, even if nothing else changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from nilometer.live.proxies.demand import Demand, combine, for_sensor
 from nilometer.types import SECOND
+
+Changes = dict[int, tuple[Any, Any]]
+"""Old and new values of what proxies hold, by the identity of the old one. Most sensors of a stream have the same
+queries, so an event that comes to all of them changes one object, and they share the new one."""
 
 # ---- events ----------------------------------------------------------------------------------------------------------
 
@@ -36,6 +41,15 @@ class QueryStarted:
 
     query: str
     demand: Demand
+    changes: Changes | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class QueriesStarted:
+    """These queries, and no others, need something of a sensor that has just appeared. `names` are theirs."""
+
+    demands: Mapping[str, Demand]
+    names: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,7 @@ class QueryStopped:
     """A query has ended."""
 
     query: str
+    changes: Changes | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -69,7 +84,7 @@ class Unanswered:
     """No acknowledgement has come for so long that the command is given again."""
 
 
-Event = QueryStarted | QueryStopped | Listening | Acknowledged | Restarted | Unanswered
+Event = QueryStarted | QueriesStarted | QueryStopped | Listening | Acknowledged | Restarted | Unanswered
 
 # ---- commands --------------------------------------------------------------------------------------------------------
 
@@ -99,6 +114,20 @@ Wanted = tuple[Demand | None, str | None]
 """The demand on a sensor (None: nothing) and its program."""
 
 
+Value = TypeVar("Value")
+
+
+def _changed(changes: Changes | None, old: Value, change: Callable[[Value], Value]) -> Value:
+    """The changed value: the one that another proxy with the same old value got, if there is one."""
+    if changes is None:
+        return change(old)
+    found = changes.get(id(old))
+    if found is None:
+        found = changes[id(old)] = old, change(old)
+    value: Value = found[1]
+    return value
+
+
 @dataclass
 class SensorProxy:
     """The proxy of one sensor. `program_for` picks the sensor's program (`programs.cheapest` for a traffic
@@ -110,13 +139,14 @@ class SensorProxy:
     listen_every: int = 5 * SECOND
     heartbeat: int = 10 * SECOND
     program_for: Callable[[Demand], str] | None = None
-    queries: dict[str, Demand] = field(default_factory=dict)
+    queries: Mapping[str, Demand] = field(default_factory=dict)
+    """Shared with other proxies: it is replaced, never changed."""
     listening_until: int | None = None
     commanded: int = 0
     acknowledged: Command | None = None
     interval: int | None = None
     mailbox: bool = False
-    combined: Callable[[tuple[Demand, ...]], Wanted] | None = None
+    combined: Callable[[Mapping[str, Demand]], Wanted] | None = None
     _sent: Command | None = None
     _sent_window: int | None = None
     _wanted: Wanted | None = None
@@ -147,14 +177,19 @@ class SensorProxy:
     def handle(self, event: Event, time: int) -> tuple[Command, ...]:
         """Process an event at `time`, and return the commands to send now."""
         match event:
-            case QueryStarted(query, demand):
-                self.queries[query] = demand
-                self._begun |= {query}
+            case QueryStarted(query, demand, changes):
+                self.queries = _changed(changes, self.queries, lambda old: {**old, query: demand})
+                self._begun = _changed(changes, self._begun, lambda old: old | {query})
                 self._wanted = None
-            case QueryStopped(query):
-                if self.queries.pop(query, None) is not None:
-                    self._begun -= {query}
-                    self._told -= {query}
+            case QueriesStarted(demands, names):
+                self.queries, self._begun, self._wanted = demands, names, None
+            case QueryStopped(query, changes):
+                if query in self.queries:
+                    self.queries = _changed(
+                        changes, self.queries, lambda old: {name: old[name] for name in old if name != query}
+                    )
+                    self._begun = _changed(changes, self._begun, lambda old: old - {query})
+                    self._told = _changed(changes, self._told, lambda old: old - {query})
                     self._wanted = None
             case Listening(until):
                 if until != self.listening_until:
@@ -208,7 +243,7 @@ class SensorProxy:
     def _want(self) -> Wanted:
         if self._wanted is None:
             if self.combined is not None:
-                self._wanted = self.combined(tuple(self.queries.values()))
+                self._wanted = self.combined(self.queries)
             else:
                 asked = (for_sensor(demand, self.sensor) for demand in self.queries.values())
                 demand = combine(found for found in asked if found is not None)

@@ -383,6 +383,11 @@ def last_full_segment(files: LocalFiles) -> SegmentId | None:
 _READERS: dict[tuple[str, int], _Reader] = {}
 
 
+def forget_indexes() -> None:
+    """Forget what was read, as the end of a process does; for a simulation that outlives its processes."""
+    _READERS.clear()
+
+
 def index_at(directory: Path) -> Index:
     """The index of a directory's commit log, for those who only read. What was read before is not read again."""
     files = LocalFiles(directory / PLACE)

@@ -48,6 +48,7 @@ from nilometer.operators.frames import (
     conform,
     dtype,
     dtypes,
+    empty,
     from_bytes,
     to_bytes,
     window_dtypes,
@@ -120,7 +121,7 @@ class AnalyticLogic:
         if self._windows and progress.evaluations:
             listed = progress.evaluations[0]
         if not rows.height:
-            return Output(pl.DataFrame(schema=self._columns), listed)
+            return Output(empty(self._columns), listed)
         check_built(rows.height, len(self._columns) + len(self._keys) + len(self._order))
         ordered = self._ordered(rows)
         by = [EVALUATION] if self._windows else []
