@@ -277,7 +277,10 @@ class Station:
             found = new_state(state, standing.recovered, before, query.physical, same_state=usable, logs=logs)
             standing.take_state(found.found)
             told = f"; {found.told}"
-        elif standing.recovered is not None and not fits(standing.recovered.panes, query.physical, self):
+        elif standing.recovered is not None and (
+            standing.recovered.layout not in ("", standing.layout)
+            or not fits(standing.recovered.panes, query.physical, self)
+        ):
             standing.forget_state()
         recovered = standing.recovered
         if recovered is None:
@@ -293,7 +296,7 @@ class Station:
             physical.tables_of(query.physical),
             self.table,
             self.clock(),
-            Kept(folder_of(self.directory, name), standing.version, self._failpoint),
+            Kept(folder_of(self.directory, name), standing.version, self._failpoint, standing.same_plan),
             self._begin_read,
             restored=recovered is not None and bool(recovered.panes),
         )
@@ -303,7 +306,7 @@ class Station:
             if recovered is not None:
                 if recovered.panes:
                     self.graph.restore(name, recovered.panes)
-                self._groups.replay(group, recovered.start, self.logs)
+                self._groups.replay(group, recovered.start, self.logs, standing.eras)
             if told:
                 standing.discount(self.graph.ledger(name))
             standing.begin(offsets, self.clock(), logs, (lambda: self.graph.snapshot(name)) if told else dict)

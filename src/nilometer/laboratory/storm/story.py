@@ -34,10 +34,10 @@ from nilometer.laboratory.storm.sensors import Sensors
 from nilometer.live import upkeep
 from nilometer.live.outside import Outside
 from nilometer.live.roster import Roster
-from nilometer.live.standing import version_of
 from nilometer.live.starts import BEGINNING
 from nilometer.live.station import Station
 from nilometer.live.station_settings import StationSettings
+from nilometer.live.versions import version_of
 from nilometer.log import LogDirectory, LogSettings
 from nilometer.log.disk import mounted
 from nilometer.log.results.shared_log import forget_indexes
@@ -261,7 +261,7 @@ class Story:
         self.database = nilometer.connect(self._folder)
         for definition in self.database.catalog.queries():
             query = self.database.sql(definition.text)
-            version = version_of(query.standing())
+            version = version_of(query.standing()).name
             self.judge.declared(definition.name, version, self.database, definition.text)
         self.outcome.count("lives")
         try:
