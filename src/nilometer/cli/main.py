@@ -17,6 +17,7 @@ from nilometer.cli import (
     compile,
     demo,
     explain,
+    fuzz,
     inspect,
     listen,
     log,
@@ -56,6 +57,7 @@ VERBS = (
     bench,
     reproduce,
     storm,
+    fuzz,
 )
 
 NILO_VERBS = "./nilo also knows: python, test, lint, types, contract, format, wheel, lock."
