@@ -75,7 +75,7 @@ def test_wrong_settings_are_refused(text: str, says: str, tmp_path: Path) -> Non
 def test_the_parts_that_are_used_together_fit_into_the_whole() -> None:
     live = sum(1 / SHARES[name] for name in ("operators", "inbox", "ring", "results", "backlog"))
     files = sum(1 / SHARES[name] for name in ("operators", "sorting"))
-    assert max(live, files, 1 / SHARES["files"]) < 1
+    assert max(live, files, 10 / SHARES["files"]) < 1
     assert all(getattr(Budget(), name) == DEFAULT // share for name, share in SHARES.items())
     assert size_of("1.5 GB") == 1_500_000_000
 
@@ -97,10 +97,10 @@ def test_the_parts_obey(tmp_path: Path) -> None:
     assert adapter._properties.MaximumPacketSize == budget().inbox
     packed = tmp_path / "air.csv.gz"
     packed.write_bytes(gzip.compress(bytes(30_000_000), 1))
-    with pytest.raises(DataError, match=r"'air.csv.gz' holds more than 25.0 MB without its compression"):
+    with pytest.raises(DataError, match=r"'air.csv.gz' holds more than 6.2 MB without its compression"):
         contents(packed)
-    packed.write_bytes(gzip.compress(bytes(20_000_000), 1))
-    assert len(contents(packed)) == 20_000_000
+    packed.write_bytes(gzip.compress(bytes(6_000_000), 1))
+    assert len(contents(packed)) == 6_000_000
 
 
 def test_large_messages_wait_at_their_sender() -> None:

@@ -29,7 +29,7 @@ UNITS = {
     "MiB": 2**20,
     "GiB": 2**30,
 }
-SHARES = {"operators": 2, "sorting": 4, "files": 4, "inbox": 32, "ring": 64, "results": 64, "backlog": 256}
+SHARES = {"operators": 2, "sorting": 4, "files": 16, "inbox": 32, "ring": 64, "results": 64, "backlog": 256}
 """By which number the whole is divided for each part. Sorting and files are not used together with the others."""
 
 
@@ -51,7 +51,8 @@ class Budget:
 
     @property
     def files(self) -> int:
-        """For one compressed file, without its compression. A larger one is refused."""
+        """For the bytes of one compressed file, without its compression. A larger one is refused: reading takes about ten
+        times as much."""
         return self.whole // SHARES["files"]
 
     @property

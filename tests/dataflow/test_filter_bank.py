@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nilometer
 from nilometer.dataflow import Batch, MemorySources
-from nilometer.dataflow.filters import Range, _range, stateless_over
+from nilometer.dataflow.filters import Range, conditions_of, stateless_over
 from nilometer.dataflow.graph import Graph
 from nilometer.engine.data import frame_of
 from nilometer.errors import DataError
@@ -39,7 +39,8 @@ rows = st.lists(
 def range_of(text: str) -> Range | None:
     acquire = stateless_over(DATABASE.sql(text).physical)
     assert acquire is not None
-    return _range(acquire)[0]
+    found = conditions_of(acquire)[0].get("x")
+    return found if isinstance(found, Range) else None
 
 
 @given(st.lists(conditions, min_size=1, max_size=14), st.lists(rows, max_size=4))

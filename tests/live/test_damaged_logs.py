@@ -174,3 +174,59 @@ def test_a_result_log_that_lost_commits_is_refused(tmp_path: Path, monkeypatch: 
         ),
     ):
         station.install(database.sql(COUNTS), "counts", durable=True)
+
+
+def harm_rows(folder: Path) -> None:
+    """A byte in the rows of the oldest segment."""
+    data = bytearray(segments(folder)[0].read_bytes())
+    data[-100] ^= 0xFF
+    segments(folder)[0].write_bytes(data)
+
+
+def harm_head(folder: Path) -> None:
+    """A byte in the schema of the oldest segment."""
+    data = bytearray(segments(folder)[0].read_bytes())
+    data[150] ^= 0xFF
+    segments(folder)[0].write_bytes(data)
+
+
+def harm_index(folder: Path) -> None:
+    """A byte in the index of the oldest segment."""
+    index = segments(folder)[0].with_suffix(".index")
+    index.write_bytes(index.read_bytes()[:-9] + b"x" * 9)
+
+
+@pytest.mark.parametrize("harm", [harm_rows, harm_head, harm_index])
+def test_damage_that_was_read_long_ago_stops_nobody_but_its_reader(tmp_path: Path, harm: object) -> None:
+    killed(tmp_path)
+    harm(tmp_path)  # type: ignore[operator]
+    feed(tmp_path, 60, 30)
+    database = field(tmp_path, "KEY (id, time)")
+    with Station(database, tmp_path, StationSettings(logging=LogSettings(segment_bytes=2_500))) as station:
+        goes_on = station.install(database.sql("SELECT id, x FROM air"))
+        reader = station.install(database.sql("SELECT id, x FROM air"), "all", start=BEGINNING)
+        finish(station)
+        assert goes_on.failure is None
+        assert goes_on.rows == 60
+        assert "damaged" in str(reader.failure)
+    assert LogDirectory(tmp_path).log("air").end.position == 180
+    assert LogDirectory(tmp_path).log("air").verify().damages
+
+
+def test_completeness_counts_what_a_gap_holds(tmp_path: Path) -> None:
+    feed(tmp_path, 0, 60)
+    declared = (
+        "EXPECT EVERY 1 MINUTE; CREATE SENSOR 1 OF air AT (0.0, 0.0); CREATE SENSOR 2 OF air AT (1.0, 0.0)"
+    )
+    database = field(tmp_path, declared)
+    with Station(database, tmp_path, StationSettings(logging=LogSettings(segment_bytes=2_500))) as station:
+        station.install(database.sql("SELECT id FROM air"))
+        finish(station)
+    whole = "SELECT COMPLETENESS() AS whole FROM air [RANGE 5 MINUTES SLIDE 5 MINUTES]"
+    before = [row[-1] for row in connect(tmp_path).sql(whole).run("gateway").rows]
+    segments(tmp_path)[1].unlink()
+    allowing = connect(tmp_path)
+    allowing.data.allow_gaps = True
+    found = [row[-1] for row in allowing.sql(whole).run("gateway").rows]
+    assert sum(found) < sum(before) - 1.5, "20 of 10 readings a window are missing"
+    assert "(20 readings) are missing" in allowing.data.notes[0]

@@ -19,7 +19,8 @@ def bench(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="One of operators, edge, memory, placement, simulator, joins, spark."
+            metavar="NAME",
+            help="One of operators, edge, memory, placement, simulator, queries, joins, spark.",
         ),
     ],
     json: JsonOption = False,

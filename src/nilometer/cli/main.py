@@ -17,6 +17,7 @@ from nilometer.cli import (
     compile,
     demo,
     explain,
+    fuzz,
     inspect,
     listen,
     log,
@@ -29,6 +30,7 @@ from nilometer.cli import (
     serve,
     simulate,
     sql,
+    storm,
     streams,
 )
 from nilometer.cli.console import fail
@@ -54,6 +56,8 @@ VERBS = (
     log,
     bench,
     reproduce,
+    storm,
+    fuzz,
 )
 
 NILO_VERBS = "./nilo also knows: python, test, lint, types, contract, format, wheel, lock."

@@ -3,7 +3,8 @@
 With one filter operator for each query (fjords.txt Fig. 7) every query looks at every tuple. The filter bank
 instead sorts the tuples of a round once for each column that filters compare with constants. One search in
 the sorted values then finds the range of every filter, as grouped filters do (NiagaraCQ, which the paper
-names). A query that matches no tuple of a round costs nothing more.
+names). Filters with several conditions, IN lists and strings have an index of their own (conjunctions.py). A query
+that matches no tuple of a round costs nothing more.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import polars as pl
 
 from nilometer.dataflow.answers import Answers
 from nilometer.dataflow.books import Books
+from nilometer.dataflow.conjunctions import Conjunctions
 from nilometer.dataflow.failures import failure_of
 from nilometer.dataflow.filters import Filter
 from nilometer.dataflow.ledger import QueryLedger
@@ -84,6 +86,7 @@ class FilterBank:
         self.failures: list[tuple[Member, NilometerError]] = []
         self._stream = stream
         self._columns: dict[str, tuple[list[Member], Ranges | None]] | None = None
+        self._conjunctions: Conjunctions[Member] | None = None
 
     def add(self, member: Member) -> None:
         """Add a filter."""
@@ -129,7 +132,11 @@ class FilterBank:
     def _found(self, rows: pl.DataFrame) -> Found:
         """The members that match at least one row, each with the places of its rows in log order (None: all
         rows)."""
-        for column, (members, ranges) in self._by_column().items():
+        by_column = self._by_column()
+        if self._conjunctions is not None:
+            for member, places in self._conjunctions.found(rows):
+                yield member, None if len(places) == rows.height else places
+        for column, (members, ranges) in by_column.items():
             if ranges is None and not column:
                 yield from ((member, None) for member in members)
                 continue
@@ -151,9 +158,14 @@ class FilterBank:
     def _by_column(self) -> dict[str, tuple[list[Member], Ranges | None]]:
         if self._columns is None:
             grouped: dict[str, list[Member]] = {}
+            several = []
             for member in self.members:
                 limits = member.work.range
-                grouped.setdefault("" if limits is None else limits.column, []).append(member)
+                if limits is None and member.work.conditions:
+                    several.append((member, member.work.conditions))
+                else:
+                    grouped.setdefault("" if limits is None else limits.column, []).append(member)
+            self._conjunctions = Conjunctions(several) if several else None
             self._columns = {
                 column: (members, _ranges(members) if column and len(members) > FEW else None)
                 for column, members in grouped.items()

@@ -1,15 +1,15 @@
-"""Splits a stateless plan over one stream into a range of one column and the remaining work.
+"""Splits a stateless plan over one stream into conditions on single columns and the remaining work.
 
-    Deliver · (Project | Select | Rename)* · SpAcquire[x > 3 AND x <= 9 AND p]
-        =>  x in (3, 9],  then the rest with p
+    Deliver · (Project | Select | Rename)* · SpAcquire[x > 3 AND x <= 9 AND k IN ('a', 'b') AND p]
+        =>  x in (3, 9],  k in {a, b},  then the rest with p
 
-The conditions that compare one column with constants form the range. If several columns are compared, the one
-with the most conditions is used. The filter bank (filter_bank.py) indexes the ranges of all queries.
+The conditions compare a column with constants: a range, an equality, an IN list. The filter bank (filter_bank.py)
+indexes those of all queries.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,16 @@ import polars as pl
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.stages import Round, Stage
-from nilometer.expressions import Call, ColumnReference, Expression, Literal, conjunction, conjuncts, type_of
+from nilometer.expressions import (
+    Call,
+    ColumnReference,
+    Expression,
+    InList,
+    Literal,
+    conjunction,
+    conjuncts,
+    type_of,
+)
 from nilometer.operators.evaluate.evaluate import compile_predicate
 from nilometer.operators.logic import TICK
 from nilometer.plan import physical
@@ -51,16 +60,39 @@ class Range:
                 result = replace(result, high=bound, high_closed=closed)
         return result
 
+    def contains(self, value: Any) -> bool:
+        """Whether a value lies in the range."""
+        above = self.low is None or value > self.low or (self.low_closed and value == self.low)
+        below = self.high is None or value < self.high or (self.high_closed and value == self.high)
+        return above and below
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values that a column may have: numbers, or strings."""
+
+    column: str
+    values: frozenset[Any]
+
+    def within(self, limits: Range) -> Values:
+        """Those of them that a range contains."""
+        return Values(self.column, frozenset(value for value in self.values if limits.contains(value)))
+
+
+Condition = Range | Values
+
 
 class Filter:
-    """The work that a query does on the tuples in its range. `mapping` is set if that is only choosing and
-    naming columns."""
+    """The work that a query does on the tuples that fit its conditions. `mapping` is set if that is only choosing
+    and naming columns. `range` is set if there is one condition, and it is a range."""
 
     def __init__(self, plan: physical.Node, extents: Extents) -> None:
         acquire = stateless_over(plan)
         assert acquire is not None, "a plan that is no filter"
         self.stream = acquire.stream.name.lower()
-        self.range, rest = _range(acquire)
+        self.conditions, rest = conditions_of(acquire)
+        one = next(iter(self.conditions.values())) if len(self.conditions) == 1 else None
+        self.range = one if isinstance(one, Range) else None
         reduced = replace(acquire, predicate=rest)
         bare = _over(plan, reduced)
         self.mapping = _mapping(bare)
@@ -91,26 +123,56 @@ def _over(plan: physical.Node, leaf: physical.SpAcquire) -> physical.Node:
     return leaf if not plan.inputs else plan.with_inputs((_over(plan.inputs[0], leaf),))
 
 
-def _range(acquire: physical.SpAcquire) -> tuple[Range | None, Expression | None]:
-    """The range of one column, under the stream's own name for it, and the rest of the predicate."""
-    conditions = conjuncts(acquire.predicate)
-    simple = [_comparison(condition, acquire) for condition in conditions]
+def conditions_of(acquire: physical.SpAcquire) -> tuple[dict[str, Condition], Expression | None]:
+    """The condition on each column, under the stream's own name for it, and the rest of the predicate."""
+    listed = conjuncts(acquire.predicate)
+    simple = [_comparison(condition, acquire) or _membership(condition, acquire) for condition in listed]
     if any(part.overflows for part in compile_predicate(acquire.predicate).parts):
         # An overflow is an error unless an earlier condition is false. Later conditions must not hide it.
         first = simple.index(None)
         simple[first:] = [None] * (len(simple) - first)
-    counted = Counter(found[0] for found in simple if found is not None)
-    if not counted:
-        return None, acquire.predicate
-    column = max(counted, key=lambda name: (counted[name], name))
-    result = Range(column)
-    rest = []
-    for condition, found in zip(conditions, simple, strict=True):
-        if found is not None and found[0] == column:
-            result = result.narrowed(found[1], found[2])
-        else:
-            rest.append(condition)
-    return result, conjunction(rest)
+    found: dict[str, Condition] = {}
+    for one in simple:
+        match one:
+            case (column, str(function), bound):
+                before = found.get(column)
+                if isinstance(before, Values):
+                    found[column] = before.within(Range(column).narrowed(function, bound))
+                else:
+                    found[column] = (before or Range(column)).narrowed(function, bound)
+            case Values() as wanted:
+                before = found.get(wanted.column)
+                if isinstance(before, Values):
+                    found[wanted.column] = Values(wanted.column, before.values & wanted.values)
+                else:
+                    found[wanted.column] = wanted if before is None else wanted.within(before)
+    rest = conjunction([condition for condition, one in zip(listed, simple, strict=True) if one is None])
+    return found, rest
+
+
+def _membership(condition: Expression, acquire: physical.SpAcquire) -> Values | None:
+    """A column of the stream that equals a string, or is in a list of constants of its type."""
+    items: Sequence[Literal]
+    match condition:
+        case InList(operand=ColumnReference(name) as column, items=items):
+            pass
+        case Call("=", (ColumnReference(name) as column, Literal() as item)) | Call(
+            "=", (Literal() as item, ColumnReference(name) as column)
+        ):
+            items = (item,)
+        case _:
+            return None
+    kind = type_of(column).kind
+    found = acquire.stream.column(name.removeprefix(f"{acquire.alias}."))
+    if found is None or found.type.kind is not kind or kind not in (*NUMBERS, Kind.STRING):
+        return None
+    values = set()
+    for item in items:
+        if item.value is not None:  # NULL equals nothing
+            if type_of(item).kind is not kind or item.value != item.value:
+                return None
+            values.add(item.value)
+    return Values(found.name, frozenset(values))
 
 
 def _comparison(condition: Expression, acquire: physical.SpAcquire) -> tuple[str, str, Any] | None:

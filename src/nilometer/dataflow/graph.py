@@ -25,6 +25,7 @@ from hashlib import sha256
 
 import polars as pl
 
+from nilometer.catalog.extents import Stream
 from nilometer.dataflow.answers import Answers
 from nilometer.dataflow.filter_bank import Member
 from nilometer.dataflow.group import Group
@@ -186,6 +187,14 @@ class Graph:
             if inlet.entries.put(entry) is Outcome.DROPPED:
                 outcome = Outcome.DROPPED
         return outcome
+
+    def declare(self, streams: Mapping[str, Stream], *, start: object) -> None:
+        """From the next entry on, the doors of a start follow these declarations of its streams (by lower-case
+        name): their DELAY and FUTURE."""
+        for beginning in self._of(start):
+            for name, inlet in beginning.inlets.items():
+                if name in streams:
+                    inlet.door.stream = streams[name]
 
     def refresh(self, version: TableVersion, *, start: object) -> None:
         """Give the queries of a start a new version of tables. Tuples with a tick from `holds_from` on are

@@ -30,10 +30,12 @@ Panes = Mapping[str, dict[str, bytes]]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state right after a commit. Without panes it is the empty state of a newly installed query."""
+    """The state right after a commit. Without panes it is the empty state of a newly installed query. `layout`
+    is the identity of the physical plan whose state it is."""
 
     commit: Commit
     panes: Panes
+    layout: str = ""
 
 
 class Checkpoints:
@@ -62,11 +64,16 @@ class Checkpoints:
                         self._files.replace(f"{FOLDER}/{digest}", data)
                         there.add(digest)
                         self.written += len(data)
-            manifest = {STAMP: FORMAT, "commit": checkpoint.commit.note(), "panes": named}
+            manifest = {
+                STAMP: FORMAT,
+                "layout": checkpoint.layout,
+                "commit": checkpoint.commit.note(),
+                "panes": named,
+            }
             body = json.dumps(manifest, sort_keys=True)
             whole = {"checksum": _checksum(body), "manifest": body}
             self._files.replace(MANIFEST, json.dumps(whole).encode())
-            for name in there - {digest for panes in named.values() for digest in panes.values()}:
+            for name in sorted(there - {digest for panes in named.values() for digest in panes.values()}):
                 self._files.delete(f"{FOLDER}/{name}")
         self._count(checkpoint.panes)
 
@@ -96,7 +103,7 @@ class Checkpoints:
             for part, named in manifest["panes"].items()
         }
         self._count(panes)
-        return Checkpoint(Commit.of(manifest["commit"]), panes)
+        return Checkpoint(Commit.of(manifest["commit"]), panes, manifest.get("layout", ""))
 
     def _count(self, panes: Panes) -> None:
         sizes = [len(data) for named in panes.values() for data in named.values()]

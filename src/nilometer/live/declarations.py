@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nilometer.catalog import Catalog, Table
-from nilometer.plan import physical
+from nilometer.plan import logical, physical
 from nilometer.types import Schema
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ class CompiledQuery(Protocol):
     @property
     def text(self) -> str:
         """The text of the query."""
+
+    @property
+    def logical(self) -> logical.Deliver:
+        """The bound plan: what the query means."""
 
     @property
     def physical(self) -> physical.Node:

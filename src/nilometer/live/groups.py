@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 from nilometer.catalog import Sensor, Stream
 from nilometer.dataflow import Batch, Entry, TableVersion
 from nilometer.dataflow.graph import Graph
+from nilometer.errors import ResourceError
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.stored_tables import GroupExtents, StoredTables, greatest_time
-from nilometer.log import LogDirectory, Offset
+from nilometer.log import LogDirectory, Offset, StreamLog
+from nilometer.log.results.eras import Era
 from nilometer.types import INT_MAXIMUM
 
 ROUND_ROWS = 262_144
@@ -28,7 +30,7 @@ class Group:
     """Queries at the same offsets of the same streams. They share one reader, and one version of each table.
 
     `number` is the group's in the commit log; -1: its queries do not commit together. `replay`: where its queries
-    must begin to read again, before they get anything new. `apart`: it stays alone, because it is slow.
+    must begin to read again, before they get anything new, and `eras` how its streams were declared then. `apart`: it stays alone, because it is slow.
     """
 
     name: str
@@ -38,9 +40,12 @@ class Group:
     queries: dict[str, None] = field(default_factory=dict)
     number: int = -1
     replay: dict[str, Offset] | None = None
+    eras: tuple[Era, ...] = ()
     apart: bool = False
     moved: bool = False
     ended: set[str] = field(default_factory=set)
+    unread: str | None = None
+    """Why its logs cannot be read now; they are tried again in the next round."""
     trouble: str | None = None
     waits: str | None = None
 
@@ -80,12 +85,18 @@ class Groups:
         return None
 
     def standing_at(
-        self, streams: Mapping[str, Stream], offsets: Mapping[str, Offset], start: Mapping[str, Offset]
+        self,
+        streams: Mapping[str, Stream],
+        offsets: Mapping[str, Offset],
+        start: Mapping[str, Offset],
+        eras: Sequence[Era],
     ) -> Group | None:
         """The group of standing queries at these offsets of the same streams, all of which read again from `start`."""
         for group in self._groups.values():
             alike = group.number >= 0 and not group.apart and group.streams.keys() == streams.keys()
-            if alike and group.offsets == offsets and (group.replay or group.offsets) == start:
+            # Queries that read nothing again may have been declared otherwise before.
+            declared = start == offsets or group.eras == tuple(eras)
+            if alike and declared and group.offsets == offsets and (group.replay or group.offsets) == start:
                 return group
         return None
 
@@ -156,7 +167,7 @@ class Groups:
     def feed(self, group: Group, *, durable: bool) -> bool:
         """Run one round over the new entries of the logs. Returns whether there were any."""
         rows, moved = 0, False
-        while rows < ROUND_ROWS and (taken := self._manager.take(group.name)) is not None:
+        while rows < ROUND_ROWS and (taken := self._take(group)) is not None:
             name, entry = taken
             self._push(group, name, entry)
             rows += entry.rows.height if isinstance(entry, Batch) else 1
@@ -174,17 +185,61 @@ class Groups:
                     moved = True
         return moved
 
-    def replay(self, group: Group, start: Mapping[str, Offset], kept: LogDirectory) -> None:
-        """Replay the entries between the checkpoint of a group's queries and their last commit, and discard the
-        answers."""
+    def _take(self, group: Group) -> tuple[str, Entry] | None:
+        """The next entry. A disk that fails to read makes the group wait."""
+        try:
+            taken = self._manager.take(group.name)
+        except ResourceError as error:
+            group.unread = error.message
+            return None
+        group.unread = None
+        return taken
+
+    def replay(
+        self,
+        group: Group,
+        start: Mapping[str, Offset],
+        kept: LogDirectory,
+        eras: Sequence[Era],
+    ) -> None:
+        """Replay the entries between the checkpoint of a group's queries and their last commit, each under the
+        declarations of its time, and discard the answers."""
+        at = {key: start.get(key, end) for key, end in group.offsets.items()}
+        for era in eras:
+            streams = {
+                key: replace(
+                    stream,
+                    delay=era.declared[key]["delay"],
+                    key=tuple(era.declared[key]["key"]),
+                    future=era.declared[key]["future"],
+                )
+                if key in era.declared
+                else stream
+                for key, stream in group.streams.items()
+            }
+            ended = era.until or {}
+            until = {key: min(end, ended.get(key, end)) for key, end in group.offsets.items()}
+            self._graph.declare(streams, start=group.name)
+            self._replay(group, at, until, {key: kept.log(stream) for key, stream in streams.items()})
+            at = {key: max(at[key], end) for key, end in until.items()}
+        self._graph.declare(group.streams, start=group.name)
+
+    def _replay(
+        self,
+        group: Group,
+        start: Mapping[str, Offset],
+        end: Mapping[str, Offset],
+        kept: Mapping[str, StreamLog],
+    ) -> None:
         logs = {
-            key: kept.log(stream).read(start.get(key, group.offsets[key]))
-            for key, stream in group.streams.items()
+            key: log.read(start.get(key, end[key]))
+            for key, log in kept.items()
+            if start.get(key, end[key]) < end[key]
         }
         while logs:
             # The stream that is furthest behind comes next, so that memory stays bounded by the windows.
             key = min(logs, key=lambda stream: self._graph.start_watermark(group.name, stream))
-            until = group.offsets[key]
+            until = end[key]
             entry = next(logs[key], None)
             if entry is None or Offset(entry.after.number - 1, entry.position) >= until:
                 del logs[key]

@@ -14,15 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from nilometer.live.control import PLACE, control_of, first_number, folder_of
 from nilometer.live.query_metrics import read_metrics
-from nilometer.live.standing import (
-    ON_SPARK,
-    host_of,
-    result_log,
-    result_logs,
-    runner_of,
-    shared_logs,
-    version_of,
-)
+from nilometer.live.standing import host_of, result_log, result_logs, runner_of, shared_logs
+from nilometer.live.versions import ON_SPARK, version_of
 from nilometer.log import LogDirectory
 from nilometer.log.results.shared_log import index_at
 
@@ -124,7 +117,8 @@ def query_state(database: Declarations, directory: Path, name: str, now: int) ->
         state = State.NEW if last is None else State.STOPPED
     changed = False
     if definition is not None and last is not None:
-        changed = version_of(database.sql(definition.text)) != last.version.removeprefix(ON_SPARK)
+        version = version_of(database.sql(definition.text))
+        changed = not version.same_plan(last.version.removeprefix(ON_SPARK))
     ledger = None if last is None else last.earlier + last.ledger
     watermark = None if metrics is None else metrics.watermark
     return QueryState(

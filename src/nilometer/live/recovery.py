@@ -5,13 +5,13 @@ state and reads the stream logs again from the checkpoint's offsets to those of 
 its answers on the way, because the result log has them. The batches into which the logs are cut do not
 matter, since an answer depends on the offsets alone (dataflow/run.py).
 
-A query of another version (its plan has changed) begins at the old version's committed offsets with an empty
-state, as design.md says.
+A query with another plan begins at the old version's committed offsets with an empty state, as design.md says.
+A query whose streams are declared otherwise goes on with its state (versions.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from nilometer.errors import DataError
@@ -27,7 +27,8 @@ class Recovered:
     """How a query goes on: it reads from `start`, with the state in `panes` (none: an empty state).
 
     Its answers are in the result log already until it has reached `committed` in every stream. `last` is the
-    last commit. `fresh`: it is a new version, which has committed nothing yet.
+    last commit. `fresh`: it is a new version, which has committed nothing yet. `layout` is the identity of the
+    physical plan whose state the panes are; empty if an older release saved them.
     """
 
     panes: Panes
@@ -35,6 +36,7 @@ class Recovered:
     committed: Offsets
     last: Commit
     fresh: bool = False
+    layout: str = ""
 
     @property
     def number(self) -> int:
@@ -55,20 +57,26 @@ def check_ends(name: str, committed: Offsets, logs: Mapping[str, StreamLog]) -> 
 
 
 def recover(
-    version: str, results: ResultLog, checkpoints: Checkpoints, *, changed: bool = False
+    version: str,
+    results: ResultLog,
+    checkpoints: Checkpoints,
+    *,
+    changed: bool = False,
+    same: Callable[[str], bool] | None = None,
 ) -> Recovered | None:
     """Where the query goes on; None if it has never committed, so that it begins where it is told to.
 
     `changed`: the columns of its answers have changed and go into another log, so it is a new version
-    whatever its name.
+    whatever its name. `same` says whether a version takes over the state of another one.
     """
+    same = same or (lambda found: found == version)
     last = results.last
     if last is None:
         return None
-    if last.version != version or changed:
+    if not same(last.version) or changed:
         return Recovered({}, last.offsets, last.offsets, last, fresh=True)
     saved = checkpoints.load()
-    if saved is not None and saved.commit.version == version:
+    if saved is not None and same(saved.commit.version):
         if saved.commit.number > last.number:
             # A commit is durable before its checkpoint is written.
             raise DataError(
@@ -78,19 +86,19 @@ def recover(
                 hint=f"put the missing bytes back; or {repair_of(results.place)} moves the checkpoint aside, and the"
                 " query answers again after its last commit; sinks that have the lost commits say so",
             )
-        return Recovered(saved.panes, saved.commit.offsets, last.offsets, last)
+        return Recovered(saved.panes, saved.commit.offsets, last.offsets, last, layout=saved.layout)
     # No checkpoint, or a damaged one.
-    return from_its_beginning(version, results, last)
+    return from_its_beginning(results, last)
 
 
-def from_its_beginning(version: str, results: ResultLog, last: Commit) -> Recovered:
+def from_its_beginning(results: ResultLog, last: Commit) -> Recovered:
     """A query whose state cannot be taken back reads everything again since its version was installed."""
     if last.began is not None:
         return Recovered({}, last.began, last.offsets, last)
     first = last
     before = None
     for commit in results.commits():
-        if commit.version == version and commit.version != before:
+        if commit.version == last.version and commit.version != before:
             first = commit
         before = commit.version
     return Recovered({}, first.offsets, last.offsets, last)

@@ -15,8 +15,8 @@ from nilometer.errors import NilometerError
 from nilometer.live.control import changed_at, control_of
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.query_metrics import QueryMetrics, write_metrics
-from nilometer.live.standing import version_of
 from nilometer.live.starts import BEGINNING, NOW, Start
+from nilometer.live.versions import version_of
 from nilometer.log.writer import BusyError
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Roster:
         except NilometerError as error:
             self.refused[name] = error
             if not isinstance(error, BusyError):
-                version = version_of(station.database.sql(definition.text))
+                version = version_of(station.database.sql(definition.text)).name
                 failed = QueryMetrics(station.clock(), self._on, version, failed=True, trouble=error.message)
                 write_metrics(station.directory, name, failed)
             return

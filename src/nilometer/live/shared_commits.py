@@ -33,14 +33,16 @@ from nilometer.live.standing import (
     private_logs,
     reader_of,
     trimmed_of,
-    version_of,
 )
 from nilometer.live.state_files import State, StateFiles
+from nilometer.live.versions import Version, identity, version_of
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.readers import store_offset
 from nilometer.log.results import types_of
+from nilometer.log.results.eras import Era as Declaration
+from nilometer.log.results.eras import changes, following
 from nilometer.log.results.result_log import Offsets
 from nilometer.log.results.shared_log import GONE, LEFT, Era, Line, Place, SharedLog
 from nilometer.log.writer import BusyError
@@ -52,7 +54,8 @@ READER = "queries"
 
 @dataclass
 class SharedQuery:
-    """One running query. `recovered` says where it goes on; None: it begins where it is told to."""
+    """One running query. `recovered` says where it goes on; None: it begins where it is told to. `layout` is the
+    identity of its physical plan, `changed` what has changed in the declarations of its streams."""
 
     name: str
     version: str
@@ -61,6 +64,8 @@ class SharedQuery:
     begins: bool
     rebuilds: bool = False
     held: Offsets = field(default_factory=dict)
+    layout: str = ""
+    changed: str = ""
 
     @property
     def key(self) -> str:
@@ -85,7 +90,9 @@ class SharedQuery:
 
     def note(self) -> str | None:
         """A message about where the query goes on; None if it begins."""
-        return note_of(self.name, self.version, self.recovered, self.rows, rebuilds=self.rebuilds)
+        return note_of(
+            self.name, self.version, self.recovered, self.rows, rebuilds=self.rebuilds, changed=self.changed
+        )
 
     def find_trimmed(self, logs: Mapping[str, StreamLog]) -> Trimmed:
         """The rows that the query still needs and that the logs have lost."""
@@ -124,16 +131,25 @@ class SharedCommits:
         if runner is not None:
             raise BusyError(f"'{name}' is being run by {runner}", hint="stop that one first")
         settle_all(self._directory, name)
-        version, key = version_of(query), name.lower()
+        meaning, key = version_of(query), name.lower()
+        version = meaning.name
         columns, types = dtypes(query.schema), types_of(query.schema)
         place = self.log.index.place(key)
         if place is not None and place.number < first_number(self._directory, name):
             place = None  # dropped or replayed since
         recovered: Recovered | None
         if place is None:
-            place, recovered = self._from_private(name, version, columns)
+            place, recovered = self._from_private(name, meaning, columns)
         else:
-            recovered = self._recover(place, version)
+            recovered = self._recover(place, meaning)
+        changed = ""
+        if recovered is None or recovered.fresh:
+            place = replace(place, declared=(Declaration(meaning.declared),))
+        else:
+            last = recovered.last
+            eras = following(last.eras, meaning.declared, last.offsets)
+            changed = ", ".join(changes(eras)) if last.eras and eras != last.eras else ""
+            place = replace(place, declared=eras)
         era = place.eras[-1] if place.eras else None
         if era is None or not era.fits(columns, types):
             place = replace(place, eras=(*place.eras, Era(place.rows, place.number + 1, columns, types)))
@@ -144,14 +160,16 @@ class SharedCommits:
         if recovered is not None and recovered.fresh:
             last = recovered.last
             place = replace(place, version=version, earlier=last.earlier + last.ledger, ledger=QueryLedger())
-        return SharedQuery(name, version, place, recovered, begins)
+        layout = identity(query.physical)
+        return SharedQuery(name, version, place, recovered, begins, layout=layout, changed=changed)
 
-    def _recover(self, place: Place, version: str) -> Recovered:
+    def _recover(self, place: Place, meaning: Version) -> Recovered:
         last = place.commit
-        if place.version != version:
+        if not meaning.same_plan(place.version):
             return Recovered({}, last.offsets, last.offsets, last, fresh=True)
         saved = self.states.load(place.name)
-        if saved is not None and saved.version == version and saved.number > place.number:
+        same = saved is not None and meaning.same_plan(saved.version)
+        if saved is not None and same and saved.number > place.number:
             # A commit is durable before its checkpoint is written.
             raise DataError(
                 f"answers are lost: its checkpoint is of commit {saved.number},"
@@ -163,25 +181,27 @@ class SharedCommits:
         # A state of the same version and the same beginning is the state at its offsets, whoever computed it.
         if (
             saved is not None
-            and saved.version == version
+            and same
             and saved.began == place.began
             and all(at <= last.offsets.get(key, at) for key, at in saved.offsets.items())
         ):
-            return Recovered(saved.panes, saved.offsets, last.offsets, last)
+            return Recovered(saved.panes, saved.offsets, last.offsets, last, layout=saved.layout)
         return Recovered({}, place.began, last.offsets, last)
 
     def _from_private(
-        self, name: str, version: str, columns: Mapping[str, pl.DataType]
+        self, name: str, meaning: Version, columns: Mapping[str, pl.DataType]
     ) -> tuple[Place, Recovered | None]:
         """A query that is not in the commit log: it is new, or has result logs of its own, and reads on from them."""
-        logs = private_logs(self._directory, name)
+        logs, version = private_logs(self._directory, name), meaning.name
         answered = next((log for log in reversed(logs) if log.last is not None), None)
         if answered is None or answered.last is None:
             number = first_number(self._directory, name) - 1
             return Place(name.lower(), version, number, 0, LEFT, {}), None
         last = answered.last
         kept = Checkpoints(LocalFiles(folder_of(self._directory, name) / "state"))
-        recovered = recover(version, answered, kept, changed=not answered.fits(columns))
+        recovered = recover(
+            version, answered, kept, changed=not answered.fits(columns), same=meaning.same_plan
+        )
         place = Place(
             name.lower(),
             version,
@@ -211,10 +231,15 @@ class SharedCommits:
         self._pending[query.key] = Line(place, (), group, place.ledger, about=True, begins=query.begins)
         self.queries[query.key] = query
         self._committed.setdefault(group, dict(offsets))
-        self._hold(raise_only=recovered is not None and recovered.fresh)
+        if recovered is not None and recovered.fresh:
+            self._hold(raise_only=True)
+        else:
+            self._hold_at_least(query.held)
 
     def forget_private(self, query: SharedQuery) -> None:
         """The shared reader holds retention for this query from here on."""
+        if query.place.number <= 0 and not first_number(self._directory, query.name):
+            return  # a new query has none
         for stream in self._logs.streams():
             log = self._logs.log(stream)
             if reader_of(query.name) in log.readers():
@@ -228,7 +253,12 @@ class SharedCommits:
         if panes is not None and self.trouble is None:
             with contextlib.suppress(ResourceError):
                 state = State(
-                    query.version, query.place.began, query.place.offsets, query.place.number, panes()
+                    query.version,
+                    query.place.began,
+                    query.place.offsets,
+                    query.place.number,
+                    panes(),
+                    query.layout,
                 )
                 self.states.save({query.key: state}, self.log.index.places)
         self.queries.pop(query.key, None)
@@ -326,7 +356,9 @@ class SharedCommits:
             query = self.queries[key]
             place = self.log.index.place(key)
             assert place is not None, "a query that has not joined"
-            states[key] = State(query.version, place.began, dict(place.offsets), place.number, own)
+            states[key] = State(
+                query.version, place.began, dict(place.offsets), place.number, own, query.layout
+            )
         try:
             self.states.save(states, [*self.log.index.places])
         except ResourceError as error:
@@ -361,6 +393,16 @@ class SharedCommits:
                 if stream not in needed and READER in self._logs.log(stream).readers():
                     self._logs.log(stream).forget_reader(READER)
                     self._held.pop(stream, None)
+
+    def _hold_at_least(self, offsets: Offsets) -> None:
+        """Let retention keep what one more query may read."""
+        for stream, at in offsets.items():
+            before = self._held.get(stream)
+            if before is None:
+                self._hold(raise_only=False)
+            elif at < before:
+                store_offset(self._logs.log(stream).files, READER, at)
+                self._held[stream] = at
 
     def release(self, name: str) -> None:
         """A query was dropped: retention waits for it no more."""

@@ -98,8 +98,9 @@ class SharedQueries:
         except BaseException:
             self._close_if_idle()
             raise
-        if standing.recovered is not None and not fits(
-            standing.recovered.panes, query.physical, self._extents
+        if standing.recovered is not None and (
+            standing.recovered.layout not in ("", standing.layout)
+            or not fits(standing.recovered.panes, query.physical, self._extents)
         ):
             standing.forget_state()
         recovered = standing.recovered
@@ -116,12 +117,13 @@ class SharedQueries:
         from_ = dict(offsets)
         if recovered is not None and not recovered.fresh:
             from_ = {key: min(recovered.start.get(key, at), at) for key, at in offsets.items()}
-        group = self._groups.standing_at(streams, offsets, from_)
+        group = self._groups.standing_at(streams, offsets, from_, standing.place.declared)
         new = group is None
         if group is None:
             group = self._groups.begin(name, streams, offsets, tables)
             group.number = self.commits.log.begin_group()
             group.replay = from_ if from_ != offsets else None
+            group.eras = standing.place.declared
         try:
             live = self._groups.fold(name, query, group)
             if recovered is not None and recovered.panes:
@@ -166,7 +168,7 @@ class SharedQueries:
         for group in self._groups:
             if group.number >= 0 and group.replay is not None and self.trouble is None:
                 start, group.replay = group.replay, None
-                self._groups.replay(group, start, self._logs)
+                self._groups.replay(group, start, self._logs, group.eras)
                 self._commits.states.loaded()
 
     def hand_over(self, name: str) -> None:

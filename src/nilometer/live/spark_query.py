@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from nilometer.dataflow.ledger import QueryLedger
-from nilometer.errors import NilometerError, ResourceError
+from nilometer.errors import DataError, NilometerError, ResourceError
 from nilometer.live.checkpoint_places import delete_checkpoint
 from nilometer.live.control import folder_of
 from nilometer.live.declarations import CompiledQuery
@@ -36,6 +36,7 @@ from nilometer.live.starts import Start, offsets_at
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.local_files import LocalFiles
+from nilometer.log.results.eras import changes
 from nilometer.plan.physical import streams_of
 from nilometer.types import INT_MAXIMUM, MINUTE, SECOND
 
@@ -121,6 +122,13 @@ class SparkQuery:
         directory = LogDirectory(self._directory)
         logs = {key: directory.log(stream) for key, stream in self._streams.items()}
         recovered = self._standing.recovered
+        if self._standing.redeclared:
+            changed = ", ".join(changes(self._standing.eras))
+            raise DataError(
+                f"{changed} has changed since '{self.name}' last ran, and Spark's checkpoint is of the old declaration",
+                hint=f"declare it as before; or nilometer queries replay {self.name} answers again from the logs;"
+                " the gateway takes such a change over",
+            )
         trimmed = self._standing.find_trimmed(logs)
         began, committed = self._offsets(logs, start)
         if recovered is None or recovered.fresh:

@@ -20,24 +20,22 @@ from nilometer.live.checkpoints import Checkpoint, Checkpoints, Panes
 from nilometer.live.control import first_number, floor_of, folder_of, settle
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.recovery import Recovered, from_its_beginning, recover
+from nilometer.live.versions import ON_SPARK, identity, version_of
 from nilometer.log import LogSettings, Offset, StreamLog, failpoints
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.files import Lock
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.readers import store_offset
 from nilometer.log.results import Commit, ResultLog, types_of
+from nilometer.log.results.eras import Era, changes, following
 from nilometer.log.results.shared_log import PLACE as COMMITS
 from nilometer.log.results.shared_log import index_at
 from nilometer.log.results.shared_results import SharedResults, shared_results
 from nilometer.log.segment import segment_ids
 from nilometer.log.writer import BusyError, resources
 from nilometer.operators.frames import dtypes, empty
-from nilometer.plan.explain import explain_text
 from nilometer.types import SECOND
 
-STATE_FORMAT = 2
-ON_SPARK = "spark-"
-"""The prefix of the versions whose state Spark keeps; no other host can use that state."""
 LOOK = 0.05
 """A process that only checks whether a query runs holds its lock for at most this many seconds."""
 SEGMENT_BYTES = 16 << 20
@@ -47,12 +45,6 @@ answers does not keep years of them.
 COMMIT_EVERY = SECOND
 """How long a commit without answers waits: it only records how far the logs were read."""
 CHECKPOINT_EVERY = 10 * SECOND
-
-
-def version_of(query: CompiledQuery) -> str:
-    """The version of a query. Another plan, or another format of the state, is another version (design.md)."""
-    text = f"{STATE_FORMAT}\n{explain_text(query.physical)}"
-    return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def host_of(version: str) -> str:
@@ -194,15 +186,22 @@ class Trimmed:
 
 
 def note_of(
-    name: str, version: str, recovered: Recovered | None, rows: int, *, rebuilds: bool = False
+    name: str,
+    version: str,
+    recovered: Recovered | None,
+    rows: int,
+    *,
+    rebuilds: bool = False,
+    changed: str = "",
 ) -> str | None:
-    """A message about where a query goes on; None if it begins."""
+    """A message about where a query goes on; None if it begins. `changed`: the declarations that have changed."""
     if recovered is None:
         return None
     before = recovered.last.version
     if not recovered.fresh:
         rebuilt = "; its checkpoint is of another release: the state is rebuilt from the logs"
-        return f"{name} goes on after {rows} rows{rebuilt if rebuilds else ''}"
+        new = f"; {changed} has changed: a new version goes on with its state" if changed else ""
+        return f"{name} goes on after {rows} rows{rebuilt if rebuilds else ''}{new}"
     if before != version and before.removeprefix(ON_SPARK) == version.removeprefix(ON_SPARK):
         return f"{name} ran on {host_of(before)} before: it goes on where it stood there, with an empty state"
     return (
@@ -244,7 +243,9 @@ class DurableQuery:
     ) -> None:
         self._keeps_state = keeps_state
         self._columns = dtypes(query.schema)
-        self.version = version_of(query) if keeps_state else ON_SPARK + version_of(query)
+        self._identity = version_of(query, on_spark=not keeps_state)
+        self.version = self._identity.name
+        self.layout = identity(query.physical)
         self._types = types_of(query.schema)
         # Take the lock before reading anything: facts about a query that another process runs would be out of
         # date at once.
@@ -268,7 +269,18 @@ class DurableQuery:
         self._rows_before = sum(log.rows for log in logs[:current])
         pass_by = failpoint or failpoints.from_environment("state")
         self._checkpoints = Checkpoints(LocalFiles(folder_of(directory, name) / "state", pass_by))
-        self.recovered = recover(self.version, logs[answered], self._checkpoints, changed=current != answered)
+        self.recovered = recover(
+            self.version,
+            logs[answered],
+            self._checkpoints,
+            changed=current != answered,
+            same=self._identity.same_plan,
+        )
+        declared = self._identity.declared
+        self.eras: tuple[Era, ...] = (Era(declared),)
+        if self.recovered is not None and not self.recovered.fresh:
+            last = self.recovered.last
+            self.eras = following(last.eras, declared, last.offsets)
         self._number, self._trimmed = first_number(directory, name) - 1, 0
         self.earlier = QueryLedger()
         """The counters of all versions before this one."""
@@ -292,8 +304,21 @@ class DurableQuery:
     def forget_state(self) -> None:
         """The checkpoint is of another release: the state is made again by reading the logs since this version began."""
         assert self.recovered is not None, "a state that was not there"
-        self.recovered = from_its_beginning(self.version, self._results, self.recovered.last)
+        self.recovered = from_its_beginning(self._results, self.recovered.last)
         self._rebuilds = True
+
+    @property
+    def redeclared(self) -> bool:
+        """Whether a stream's DELAY, KEY or FUTURE has changed since the last commit."""
+        return (
+            self.recovered is not None
+            and not self.recovered.fresh
+            and self.eras != (self.recovered.last.eras or self.eras)
+        )
+
+    def same_plan(self, version: str) -> bool:
+        """Whether another version has the same plan, so that this one takes over what it kept."""
+        return self._identity.same_plan(version)
 
     @property
     def rows(self) -> int:
@@ -307,7 +332,8 @@ class DurableQuery:
 
     def note(self, name: str) -> str | None:
         """A message about where the query goes on; None if it begins."""
-        return note_of(name, self.version, self.recovered, self.rows, rebuilds=self._rebuilds)
+        told = ", ".join(changes(self.eras)) if self.redeclared else ""
+        return note_of(name, self.version, self.recovered, self.rows, rebuilds=self._rebuilds, changed=told)
 
     def find_trimmed(self, logs: Mapping[str, StreamLog]) -> Trimmed:
         """Find the rows that the query still has to read, or read again, and that the logs (by lower-case
@@ -337,6 +363,11 @@ class DurableQuery:
             # If these differ, because the logs have lost rows, the next commit records it, even without
             # answers.
             self._offsets = dict(self.recovered.committed)
+            if self.redeclared:
+                # The new era is on record before anything is read in it.
+                self._number += 1
+                commit = self._commit_of(self._number, self._offsets, self.recovered.last.ledger)
+                self._results.commit(empty(self._columns), commit)
 
     def commit(
         self,
@@ -388,7 +419,7 @@ class DurableQuery:
         due = all_of_it or (behind and abs(now - self._saved_at) >= CHECKPOINT_EVERY)
         if due and self._last is not None:
             saved = self._last
-            self._checkpoints.save(Checkpoint(saved, panes()))
+            self._checkpoints.save(Checkpoint(saved, panes(), self.layout))
             self._last, self._saved_at = None, now
             # After the checkpoint, never before: a recovery reads from here on. Without space on the disk,
             # retention holds a little longer.
@@ -406,7 +437,15 @@ class DurableQuery:
 
     def _commit_of(self, number: int, offsets: Mapping[str, Offset], ledger: QueryLedger) -> Commit:
         return Commit(
-            self.version, number, dict(offsets), ledger, self.earlier, self._trimmed, self._types, self._began
+            self.version,
+            number,
+            dict(offsets),
+            ledger,
+            self.earlier,
+            self._trimmed,
+            self._types,
+            self._began,
+            self.eras,
         )
 
     def _write(self, rows: pl.DataFrame, commit: Commit, now: int) -> None:

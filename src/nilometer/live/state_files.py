@@ -22,6 +22,7 @@ from nilometer.live.checkpoints import Panes
 from nilometer.log import Offset, failpoints
 from nilometer.log.checksum import checksum_of
 from nilometer.log.failpoints import Failpoint
+from nilometer.log.formats import STAMP, check_format
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.results.result_log import Offsets
 from nilometer.log.writer import resources
@@ -29,6 +30,7 @@ from nilometer.log.writer import resources
 PLACE = Path(".nilometer") / "state"
 FOLDER = "panes"
 PREFIX = "checkpoint-"
+FORMAT = 1
 LARGE = 64 << 10
 """From this many bytes on, a pane has a file of its own."""
 
@@ -43,6 +45,7 @@ class State:
     offsets: Offsets
     number: int
     panes: Panes
+    layout: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,14 @@ class StateFiles:
             panes = {part: self._part(found, number) for part, number in said["parts"]}
         except (OSError, ValueError, KeyError, IndexError):
             return None
-        return State(said["version"], _read(said["began"]), _read(said["offsets"]), said["number"], panes)
+        return State(
+            said["version"],
+            _read(said["began"]),
+            _read(said["offsets"]),
+            said["number"],
+            panes,
+            said.get("layout", ""),
+        )
 
     def _newest(self, name: str) -> _File | None:
         return next(
@@ -148,12 +158,13 @@ class StateFiles:
                     own.append([part, number])
                 queries[name] = {
                     "version": state.version,
+                    "layout": state.layout,
                     "began": _written(state.began),
                     "offsets": _written(state.offsets),
                     "number": state.number,
                     "parts": own,
                 }
-            header = json.dumps({"queries": queries, "parts": parts}).encode()
+            header = json.dumps({STAMP: FORMAT, "queries": queries, "parts": parts}).encode()
             first = f"{checksum_of(header):016x} {len(header):016d}\n".encode()
             self._number += 1
             self._files.replace(_name(self._number), b"".join((first, header, *body)))
@@ -184,6 +195,7 @@ class StateFiles:
             if f"{checksum_of(header):016x}" != checksum:
                 return None
             found = json.loads(header)
+            check_format(found, FORMAT, f"the state {_name(number)} at {self._files.place}")
             return _File(number, found["queries"], found["parts"], 34 + int(length))
         except (OSError, ValueError, KeyError, UnicodeDecodeError):
             return None

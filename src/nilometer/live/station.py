@@ -90,11 +90,13 @@ class Station:
         self._generators = outside.generators
         self._failpoint = outside.failpoint
         self._begin_read = outside.begin_read
+        steady = outside.steady_clock or outside.clock
         self.logs = LogDirectory(
             self.directory,
             settings.logging,
             outside.failpoint,
             committed=CommittedOffsets(self.directory),
+            clock=lambda: steady() / SECOND,
         )
         self._adapters: dict[str, Adapter] = {}
         self._adapter_of = outside.adapter_of or self._by_address
@@ -255,7 +257,10 @@ class Station:
         start: Start,
     ) -> LiveQuery:
         """Start or resume a durable query. It has a group of its own, because its state is not shared."""
-        if standing.recovered is not None and not fits(standing.recovered.panes, query.physical, self):
+        if standing.recovered is not None and (
+            standing.recovered.layout not in ("", standing.layout)
+            or not fits(standing.recovered.panes, query.physical, self)
+        ):
             standing.forget_state()
         recovered = standing.recovered
         logs = {key: self.logs.log(stream) for key, stream in streams.items()}
@@ -272,7 +277,7 @@ class Station:
             physical.tables_of(query.physical),
             self.table,
             self.clock(),
-            Kept(folder_of(self.directory, name), standing.version, self._failpoint),
+            Kept(folder_of(self.directory, name), standing.version, self._failpoint, standing.same_plan),
             self._begin_read,
             restored=recovered is not None and bool(recovered.panes),
         )
@@ -282,17 +287,18 @@ class Station:
             if recovered is not None:
                 if recovered.panes:
                     self.graph.restore(name, recovered.panes)
-                self._groups.replay(group, recovered.start, self.logs)
+                self._groups.replay(group, recovered.start, self.logs, standing.eras)
             standing.begin(offsets, self.clock(), logs)
+            for key in sorted(set(self.logs.streams()) - streams.keys()):
+                # An older version of the query may have read this stream.
+                self.logs.log(key).forget_reader(reader_of(name))
+            live.rows = standing.rows
+            live.note = standing.note(name)
+            # Last, because it cannot be taken back: from here on nothing may fail.
             self.manager.register(group.name, streams.values(), offsets)
         except BaseException:
             self._groups.abolish(name, group)
             raise
-        for key in set(self.logs.streams()) - streams.keys():
-            # An older version of the query may have read this stream.
-            self.logs.log(key).forget_reader(reader_of(name))
-        live.rows = standing.rows
-        live.note = standing.note(name)
         if trimmed:
             live.trimmed = trimmed.unread
             live.note = f"{live.note}; {trimmed}"
@@ -447,7 +453,7 @@ class Station:
     def _look_at(self, group: Group) -> None:
         """Tell the queries of a group what has happened to all of them."""
         ended = len(group.ended) == len(group.streams)
-        trouble = group.tables.trouble
+        trouble = group.unread or group.tables.trouble
         if ended or trouble != group.trouble or self._shared.trouble != group.waits:
             for name in group.queries:
                 live = self.queries[name]

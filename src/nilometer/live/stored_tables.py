@@ -58,6 +58,8 @@ class Kept:
     folder: Path
     query: str
     failpoint: Failpoint | None = None
+    same: Callable[[str], bool] | None = None
+    """Whether the query takes over what another version of it met; None: only its own."""
 
     def log(self, table: Table) -> TableLog:
         """The log of a table with its present columns; with other columns it is another table."""
@@ -126,7 +128,8 @@ class StoredTables:
         if table.refresh is not None:
             return next(log.versions(), None)
         assert self.kept is not None
-        return next((each for each in log.versions() if each.query == self.kept.query), None)
+        same = self.kept.same or (lambda found: self.kept is not None and found == self.kept.query)
+        return next((each for each in log.versions() if same(each.query)), None)
 
     # ---- what the queries meet -----------------------------------------------------------------------------------------
 

@@ -10,6 +10,8 @@ detected.
     retention.py     deletes old segments            verify.py       finds damage
     annex.py         producers' marks and a note     letters.py      dead letters
     notes.py         the last note, the demands      stream_log.py   one stream's log
+    manifest.py      the segments that must be there gaps.py         missing entries, lost ends
+    repair.py        keeps what can be read          formats.py      which formats this release knows
     directory.py     all logs of a data directory    doubles.py      rows from before their KEY was declared
 
 The law: the log is the truth. An answer is a function of the log, and killing any process at any moment

@@ -7,6 +7,7 @@ that the gateway's `Sources` needs.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,10 +49,13 @@ class LogDirectory:
         *,
         committed: CommittedOf | None = None,
         on_damage: OnDamage = refuse,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`clock` measures elapsed seconds: the logs are synced by it."""
         self.settings = settings or LogSettings()
         self._committed = committed
         self._on_damage = on_damage
+        self._clock = clock
         self._failpoint = failpoint if failpoint is not None else failpoints.from_environment()
         self.place = str(place)
         self._files_of: Callable[[str], Files]
@@ -80,6 +84,7 @@ class LogDirectory:
             self._files_of(_folder(name)),
             wanted,
             self.settings,
+            self._clock,
             committed=NOBODY if of is None else lambda: of(name.lower()),
             on_damage=self._on_damage,
         )

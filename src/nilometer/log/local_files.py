@@ -11,17 +11,23 @@ import contextlib
 import fcntl
 import mmap
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from nilometer.errors import ResourceError
 from nilometer.log.disk import Disk, disk_of
 from nilometer.log.failpoints import Failpoint, nothing
 from nilometer.log.private import file_mode, make_directory
 
 ASIDE = ".aside"
 LOCK = "writer.lock"
+
+
+class UnreadableError(ResourceError, OSError):
+    """The disk failed to read a file that is there. Whoever reads it may try again."""
 
 
 class LocalFiles:
@@ -47,15 +53,13 @@ class LocalFiles:
 
     def read(self, name: str, start: int = 0, size: int = -1) -> Any:
         """A copy of the bytes from `start` on."""
-        self._disk.reading(self.directory / name)
-        with (self.directory / name).open("rb") as file:
+        with self._reading(name) as file:
             file.seek(start)
             return pa.py_buffer(file.read(size))
 
     def map(self, name: str) -> Any:
         """A memory map, which stays valid when the file is deleted."""
-        self._disk.reading(self.directory / name)
-        with (self.directory / name).open("rb") as file:
+        with self._reading(name) as file:
             if not os.fstat(file.fileno()).st_size:
                 return pa.py_buffer(b"")
             return pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -129,6 +133,20 @@ class LocalFiles:
             os.close(handle)
         return None
 
+    @contextlib.contextmanager
+    def _reading(self, name: str) -> Iterator[BinaryIO]:
+        path = self.directory / name
+        try:
+            self._disk.reading(path)
+            with path.open("rb") as file:
+                yield file
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise UnreadableError(
+                f"'{path}' cannot be read", detail=error.strerror, hint="check the disk, then try again"
+            ) from error
+
     def _make(self, directory: Path) -> None:
         """Create the directory durably: if it vanished in a power cut, so would its files."""
         if directory.is_dir():
@@ -176,9 +194,10 @@ class LocalAppender:
         self._failpoint("before_fsync")
         try:
             if self._suspect:
-                self._disk.write(
-                    self._file, os.pread(self._file, self.size - self.synced, self.synced), self.synced
-                )
+                again = os.pread(self._file, self.size - self.synced, self.synced)
+                written = 0
+                while written < len(again):
+                    written += self._disk.write(self._file, again[written:], self.synced + written)
             self._disk.sync(self._file)
         except OSError:
             self._suspect = True

@@ -14,7 +14,7 @@ def resources(place: str) -> Iterator[None]:
     """Turn errors of the operating system into ResourceErrors."""
     try:
         yield
-    except BlockingIOError:
+    except (BlockingIOError, ResourceError):
         raise
     except OSError as error:
         if error.errno == errno.ENOSPC:

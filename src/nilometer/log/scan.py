@@ -19,7 +19,7 @@ from nilometer.log.gaps import Continuity
 from nilometer.log.reader import batch_of
 from nilometer.log.record import RecordKind
 from nilometer.log.schema import Dtypes, Unpacker
-from nilometer.log.segment import OnDamage, SegmentId, index_of, look, refuse, segment_ids
+from nilometer.log.segment import OnDamage, SegmentId, index_or_damage, look, refuse, segment_ids
 from nilometer.operators.logic import POSITION
 
 CHUNK = 65_536
@@ -90,7 +90,8 @@ def scan(
         if reached is not None:
             continuity.check(max(reached, SegmentId(reached.number, from_position)), segment)
         try:
-            index = index_of(files, segment) if timed else None
+            # A damaged index is reported by the look below.
+            index = index_or_damage(files, segment, lambda _: None) if timed else None
             if index is not None and outside(index.least_time, index.greatest_time):
                 reached = SegmentId(index.end_number, index.end_position)
                 continue

@@ -125,6 +125,17 @@ def index_of(files: Files, segment: SegmentId) -> Index | None:
         return None
 
 
+def index_or_damage(files: Files, segment: SegmentId, on_damage: OnDamage) -> Index | None:
+    """The index of a segment. If it is damaged, that is reported; the records are enough to read the segment."""
+    try:
+        return index_of(files, segment)
+    except FormatError:
+        raise
+    except DataError as error:
+        on_damage(Damage(segment.index_name, 0, files.size(segment.index_name), error.message))
+        return None
+
+
 class Tally:
     """Adds up the contents of a segment, record by record."""
 
@@ -340,7 +351,8 @@ def look(
     the same."""
     before: tuple[Index | None, list[Damage]] | None = None
     while True:
-        index, found = index_of(files, segment), list[Damage]()
+        found = list[Damage]()
+        index = index_or_damage(files, segment, found.append)
         contents = contents_of(files, segment, index, start, found.append, most)
         if not found or (index, found) == before:
             break

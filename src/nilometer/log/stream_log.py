@@ -301,7 +301,8 @@ class StreamLog:
 
     def forget_reader(self, name: str) -> None:
         """Delete the reader; retention no longer waits for it."""
-        readers.forget_reader(self.files, name)
+        with resources(self.files.place):
+            readers.forget_reader(self.files, name)
 
     def trim(self, before: int | None = None, *, force: bool = False) -> retention.Trimmed:
         """Delete whole segments of rows earlier than `before` (None: any) that every named reader has read."""

@@ -24,6 +24,7 @@ import polars as pl
 from nilometer.errors import ConfigurationError, DataError, ResourceError
 from nilometer.log.annex import Mark, Note, annex_to_bytes
 from nilometer.log.files import Files, Lock
+from nilometer.log.formats import FormatError
 from nilometer.log.gaps import lost_end
 from nilometer.log.letters import Letter, frame_of, to_bytes
 from nilometer.log.manifest import cut_off
@@ -214,8 +215,13 @@ class LogWriter:
         if new == self._packer.schema:
             return
         for segment in segment_ids(self._files):
-            with contextlib.suppress(FileNotFoundError):  # retention has deleted it meanwhile
-                check_change(schema_of(self._files, segment), new)
+            try:
+                found = schema_of(self._files, segment)
+            except FormatError:
+                raise
+            except (FileNotFoundError, DataError):
+                continue  # retention has deleted it meanwhile; or its readers report the damage
+            check_change(found, new)
         self._write_held()
         self._rotate(new)
         self._take_schema(new)

@@ -119,8 +119,13 @@ class MqttAdapter(Adapter):
         self._status_levels = plain.count("/") + 1
         self._client = self._make_client(receive)
 
+    @staticmethod
+    def connection(client_id: str) -> Client:
+        """The client that does the talking. A simulation has another."""
+        return Client(CallbackAPIVersion.VERSION2, client_id, protocol=MQTTv5, manual_ack=True)
+
     def _make_client(self, receive: int) -> Client:
-        client = Client(CallbackAPIVersion.VERSION2, self.client_id, protocol=MQTTv5, manual_ack=True)
+        client = self.connection(self.client_id)
         if self.address.user is not None:
             client.username_pw_set(self.address.user, self.address.password)
         if self.address.scheme == "mqtts":

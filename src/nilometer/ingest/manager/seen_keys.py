@@ -24,6 +24,7 @@ from nilometer.errors import ResourceError
 from nilometer.ingest.manager.fingerprints import Fingerprints
 from nilometer.log import StreamLog
 from nilometer.log.doubles import keys_in
+from nilometer.log.segment import Damage
 from nilometer.operators.logic import TICK
 from nilometer.types import INT_MINIMUM
 
@@ -177,7 +178,7 @@ class SeenKeys:
         span = None
         if ticks is not None:
             span = (ticks[0], None if ticks[1] is None else ticks[1] + (self._stream.every or 1))
-        return keys_in(self._log, self._stream, self.columns, span)
+        return keys_in(self._log, self._stream, self.columns, span, on_damage=_passed_over)
 
     def _too_many(self) -> ResourceError:
         key = ", ".join(self._stream.key)
@@ -195,13 +196,17 @@ class SeenKeys:
         end = self._log.end.position
         if self._timed and end - self._log.start.position > self.limit:
             time = column_of(self._stream, "time")
-            tail = pl.concat(list(self._log.scan(end - self.limit, [time])))
+            tail = pl.concat(list(self._log.scan(end - self.limit, [time], on_damage=_passed_over)))
             median = tail.get_column(time).quantile(0.5, "lower")
             every = self._stream.every or 1
             self.floor = INT_MINIMUM if median is None else int(median) // every * every
         whole = self.floor == INT_MINIMUM
         for keys in self._scan(None if whole else (self.floor, None)):
             self._remember(keys.select(self._kept))
+
+
+def _passed_over(_: Damage) -> None:
+    """Damage in rows of long ago does not stop the stream: their readers report it."""
 
 
 def key_of(stream: Stream) -> list[str]:

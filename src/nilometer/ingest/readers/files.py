@@ -264,7 +264,7 @@ def contents(path: Path) -> bytes:
 
 def _unpacked(data: bytes, method: str, name: str) -> bytes:
     """The bytes without compression, piece by piece: a small file may hold very much."""
-    most, found = budget().files, bytearray()
+    most, found = budget().files, io.BytesIO()
     packed = (
         gzip.GzipFile(fileobj=io.BytesIO(data))
         if method == "gzip"
@@ -272,14 +272,15 @@ def _unpacked(data: bytes, method: str, name: str) -> bytes:
     )
     with packed:
         while piece := packed.read(PIECE):
-            found += piece
-            if len(found) > most:
+            found.write(piece)
+            if found.tell() > most:
                 raise DataError(
                     f"'{name}' holds more than {format_bytes(most)} without its compression",
                     detail=f"it has {format_bytes(len(data))} with it",
                     hint="split the file, decompress it, or allow more memory: --memory 8GB",
                 )
-    return bytes(found)
+    # This does not copy them.
+    return found.getvalue()
 
 
 def _neighbours(path: Path) -> str:

@@ -7,6 +7,7 @@ from nilometer.laboratory.benchmarks.joins import joins
 from nilometer.laboratory.benchmarks.memory import memory
 from nilometer.laboratory.benchmarks.operators import operators
 from nilometer.laboratory.benchmarks.placement import placement
+from nilometer.laboratory.benchmarks.queries import queries
 from nilometer.laboratory.benchmarks.result import Result, table
 from nilometer.laboratory.benchmarks.simulator import simulator
 
@@ -17,6 +18,7 @@ BENCHMARKS = {
     "memory": memory,
     "placement": placement,
     "simulator": simulator,
+    "queries": queries,
 }
 NAMES = (*BENCHMARKS, JOINS, SPARK)
 

@@ -100,6 +100,11 @@ class Demand:
         return "; ".join(parts)
 
 
+MANY = 16
+"""The filters of more queries are not combined: a sensor that evaluates them all saves nothing, and comparing each
+with each takes the gateway longer the more there are. The sensors then send what they measure."""
+
+
 def combine(demands: Iterable[Demand]) -> Demand | None:
     """The least demand that serves all of them; None if there are none: sleep."""
     found = list(demands)
@@ -109,7 +114,7 @@ def combine(demands: Iterable[Demand]) -> Demand | None:
     return Demand(
         intervals=() if as_they_come else least_intervals(i for demand in found for i in demand.intervals),
         columns=frozenset().union(*(demand.columns for demand in found)),
-        predicate=union([demand.predicate for demand in found]),
+        predicate=None if len(found) > MANY else union([demand.predicate for demand in found]),
         aggregate=_summary(found),
         sensors=None
         if any(demand.sensors is None for demand in found)

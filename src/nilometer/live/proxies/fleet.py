@@ -28,7 +28,7 @@ from nilometer.catalog.extents import Sensor, Stream
 from nilometer.expressions import Expression, columns_of, conjunction, conjuncts
 from nilometer.ingest.adapters.adapter import Command as Told
 from nilometer.ingest.adapters.adapter import Presence, ReadResult
-from nilometer.live.proxies.demand import Demand, combine
+from nilometer.live.proxies.demand import MANY, Demand, combine
 from nilometer.live.proxies.demand_of import demand_of
 from nilometer.live.proxies.filters import filter_text, passing
 from nilometer.live.proxies.members import NEVER, Members
@@ -157,12 +157,14 @@ class Fleet:
         self._note(name, query, "stop", before)
 
     def _asked(self, name: str) -> frozenset[Demand]:
-        return frozenset(self._demands[name].values())
+        """What is asked of a stream. Changes beyond MANY queries are not recorded one by one."""
+        asked = self._demands[name]
+        return frozenset(asked.values()) if len(asked) <= MANY else frozenset()
 
     def _note(self, name: str, query: str, event: str, before: frozenset[Demand]) -> None:
         """Record in the log a change of the demand on the stream, if there is one."""
         after = self._asked(name)
-        if after == before:
+        if after == before or len(self._demands[name]) > MANY:
             return
         together = combine(after)
         change: dict[str, Any] = {"time": self._clock(), "query": query, "event": event}

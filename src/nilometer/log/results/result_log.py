@@ -21,6 +21,7 @@ from nilometer.log.files import Files
 from nilometer.log.formats import STAMP, check_format
 from nilometer.log.reader import schema_of
 from nilometer.log.results.answer_types import Types
+from nilometer.log.results.eras import Era
 from nilometer.log.schema import arrow_schema, check_change
 from nilometer.log.segment import segment_ids
 
@@ -41,7 +42,7 @@ class Commit:
 
     `version` is the query's: another plan is another version. `ledger` is that version's; `earlier` that of
     all versions before it. `trimmed` counts the readings that were deleted by force before any version read
-    them. `types` are the types that the dtypes of its rows do not tell (answer_types.py). `began` is where
+    them. `eras` says how its streams were declared (eras.py). `types` are the types that the dtypes of its rows do not tell (answer_types.py). `began` is where
     the version began to read, which retention may have deleted from the log; None in commits written before
     commits recorded it.
     """
@@ -54,6 +55,7 @@ class Commit:
     trimmed: int = 0
     types: Types = field(default_factory=dict)
     began: Offsets | None = None
+    eras: tuple[Era, ...] = ()
 
     def note(self) -> dict[str, Any]:
         """The note in its JSON form."""
@@ -67,6 +69,8 @@ class Commit:
             "trimmed": self.trimmed,
             "types": dict(self.types),
         }
+        if self.eras:
+            note["eras"] = [era.note() for era in self.eras]
         return note if self.began is None else note | {"began": _written(self.began)}
 
     @staticmethod
@@ -82,6 +86,7 @@ class Commit:
             note.get("trimmed", 0),
             note.get("types", OLDEST_TYPES),
             _read(note["began"]) if "began" in note else None,
+            tuple(Era.of(era) for era in note.get("eras", ())),
         )
 
 

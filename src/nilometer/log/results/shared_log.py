@@ -26,9 +26,11 @@ from nilometer.errors import DataError
 from nilometer.log import LogSettings, Offset, StreamLog, failpoints
 from nilometer.log.annex import annex_from_bytes
 from nilometer.log.failpoints import Failpoint
+from nilometer.log.formats import STAMP, check_format
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.reader import Cursor
 from nilometer.log.record import RecordKind
+from nilometer.log.results.eras import Era as DeclaredEra
 from nilometer.log.results.result_log import Commit, Offsets
 from nilometer.log.schema import arrow_schema, check_change, dtypes_of, from_bytes
 from nilometer.log.segment import SegmentId, look, segment_ids
@@ -62,6 +64,9 @@ books and description where they changed (NULL: as before)."""
 
 Dtypes = Mapping[str, pl.DataType]
 
+FORMAT = 1
+"""The format of a record's note."""
+
 
 @dataclass(frozen=True)
 class Era:
@@ -85,7 +90,7 @@ class Era:
 @dataclass
 class Place:
     """What the log says about one query. `rows` is the position after its last row, `offsets` are those of its
-    group, or those at which it left."""
+    group, or those at which it left. `declared` says how its streams were declared (eras.py)."""
 
     name: str
     version: str
@@ -98,6 +103,7 @@ class Place:
     trimmed: int = 0
     began: Offsets = field(default_factory=dict)
     eras: tuple[Era, ...] = ()
+    declared: tuple[DeclaredEra, ...] = ()
 
     @property
     def commit(self) -> Commit:
@@ -111,6 +117,7 @@ class Place:
             self.trimmed,
             self.eras[-1].types,
             self.began,
+            self.declared,
         )
 
     def about(self) -> str:
@@ -126,6 +133,7 @@ class Place:
                     [era.position, era.number, _columns_to_text(era.columns), dict(era.types)]
                     for era in self.eras
                 ],
+                "declared": [era.note() for era in self.declared],
             }
         )
 
@@ -140,7 +148,8 @@ class Index:
         self.greatest_group = 0
 
     def add(self, rows: pl.DataFrame, note: Mapping[str, Any]) -> None:
-        """Add a record."""
+        """Add a record. Refuses one of an unknown format."""
+        check_format(note, FORMAT, "a record of the commit log")
         if note.get("full"):
             self.places = {}
         self.sequence = note["sequence"]
@@ -189,6 +198,7 @@ def _place(name: str, said: Mapping[str, Any]) -> Place:
             Era(position, number, _columns_of_text(columns), types)
             for position, number, columns, types in said["eras"]
         ),
+        declared=tuple(DeclaredEra.of(era) for era in said.get("declared", ())),
     )
 
 
@@ -238,6 +248,7 @@ class SharedLog:
             lines += [Line(place, (), place.group, place.ledger, True) for place in others]
         frame, changes = _lines(lines, {**self.index.groups, **groups}, self.index.places)
         note = {
+            STAMP: FORMAT,
             "sequence": self.index.sequence + 1,
             "greatest": self.index.greatest_group,
             "groups": {str(number): _written(offsets) for number, offsets in groups.items()},
@@ -381,6 +392,11 @@ def last_full_segment(files: LocalFiles) -> SegmentId | None:
 
 
 _READERS: dict[tuple[str, int], _Reader] = {}
+
+
+def forget_indexes() -> None:
+    """Forget what was read, as the end of a process does; for a simulation that outlives its processes."""
+    _READERS.clear()
 
 
 def index_at(directory: Path) -> Index:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nilometer.catalog import functions
+from nilometer.catalog.functions.arguments import RANKED
 from nilometer.expressions import (
     Aggregate,
     Call,
@@ -140,9 +141,7 @@ def _arguments(
             hint=f"for example {signature.example}",
         )
     arguments = [binder.bind(argument) for argument in node.arguments[: signature.most]]
-    for place, (argument, takes) in enumerate(
-        zip(arguments, signature.arguments or (functions.RANKED,), strict=False)
-    ):
+    for place, (argument, takes) in enumerate(zip(arguments, signature.arguments or (RANKED,), strict=False)):
         if type_of(argument).kind is Kind.NULL:
             arguments[place] = Literal(None, next(t for t in (INT, BOOLEAN, STRING) if t.kind in takes.kinds))
     if name in _PERCENTILES:
@@ -213,7 +212,7 @@ def _order(binder: ExpressionBinder, node: ast.FunctionCall, name: str) -> tuple
         )
     order = tuple(binder.bind(entry.expression) for entry in node.order)
     for bound, entry in zip(order, node.order, strict=True):
-        if type_of(bound).kind not in functions.RANKED.kinds:
+        if type_of(bound).kind not in RANKED.kinds:
             context.fail(f"values of type {type_of(bound)} have no order", entry)
     if any(isinstance(bound, Literal) for bound in order):
         context.fail("ORDER BY a constant orders nothing", node.order[0], hint="name a column")
@@ -264,7 +263,7 @@ def _relations_with(binder: ExpressionBinder, column: str) -> list[int]:
 
 def _column(binder: ExpressionBinder, place: int, name: str) -> ColumnReference | None:
     column = binder.scope.relations[place].find(name)
-    if column is None or column.type.kind not in functions.RANKED.kinds:
+    if column is None or column.type.kind not in RANKED.kinds:
         return None
     return ColumnReference(column.name, column.type.plain)
 

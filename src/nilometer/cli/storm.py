@@ -1,0 +1,97 @@
+"""`nilometer storm`: simulate the whole live path, with faults, from seeds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nilometer.cli.options import JsonOption
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("storm")(storm)
+
+
+def storm(
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="The number of seeds to run.")] = 100,
+    first: Annotated[int, typer.Option("--first", min=0, help="The first seed.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", min=0, help="Run this seed alone: print its events, and shorten it if it fails."
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, help="How many steps pass before the weather calms down.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="FAULT", help="Only this kind of fault; may be repeated."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Simulate the whole live path in one process and in virtual time, with faults, and judge every answer.
+
+    A seed decides everything: the readings, a faulty disk, a faulty broker, kills and power cuts,
+    changes of queries. The judge is the reference evaluator over what was acknowledged.
+    A failing seed is printed as the command that repeats it.
+
+    Example: nilometer storm --seeds 1000
+
+    Example: nilometer storm --seed 4711
+    """
+    import os
+    import sys
+
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        # A seed decides everything, also in which order sets are walked. Frames are small: more threads of
+        # Polars would only wait for each other.
+        same = {"PYTHONHASHSEED": "0", "POLARS_MAX_THREADS": "1"}
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | same)
+    from json import dumps
+
+    from nilometer.catalog.near_misses import near_misses
+    from nilometer.cli.console import message
+    from nilometer.errors import ConfigurationError
+    from nilometer.laboratory.storm.seeds import DEFAULT, KNOWN, Case, Tally, run, run_all, shrink, table
+    from nilometer.laboratory.storm.story import STEPS, Fault
+
+    unknown = next((name for name in only or () if name not in list(Fault)), None)
+    if unknown is not None:
+        raise ConfigurationError(f"no fault '{unknown}'", hint=near_misses(unknown, list(Fault)))
+    faults = frozenset(Fault(name) for name in only) if only else DEFAULT
+    length = steps or STEPS
+    if seed is not None:
+        case = Case(seed, faults, length)
+        outcome = run(case)
+        for line in outcome.trace:
+            print(line)
+        for what, times in sorted(outcome.counts.items()):
+            message(f"{times:8,} {what}")
+        if outcome.wrong is None:
+            message(f"seed {seed}: every promise was kept")
+            return
+        message(f"seed {seed}: {outcome.wrong}")
+        message(f"the shortest story that fails: {shrink(case).command()}")
+        raise typer.Exit(1)
+
+    def progress(tally: Tally) -> None:
+        if tally.wrong and tally.wrong[-1][0].seed == first + tally.stories - 1:
+            case, wrong = tally.wrong[-1]
+            message(f"{case.command()}\n    {wrong.splitlines()[0]}")
+        if tally.stories % 25 == 0 or tally.stories == seeds:
+            message(f"{tally.stories:,} of {seeds:,} seeds, {len(tally.wrong)} failed")
+
+    for fault, why in KNOWN.items():
+        if fault not in faults:
+            message(f"left out: {fault} ({why})")
+    tally = run_all((Case(number, faults, length) for number in range(first, first + seeds)), progress)
+    if json:
+        wrong = [{"command": case.command(), "wrong": text} for case, text in tally.wrong]
+        print(dumps({"seeds": tally.stories, "counts": tally.counts, "failed": wrong}))
+    else:
+        print(table(tally))
+    if tally.wrong:
+        raise typer.Exit(1)

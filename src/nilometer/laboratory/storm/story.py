@@ -1,0 +1,440 @@
+"""One seed's story: a station lives in virtual time through faults, dies, lives again, and is judged at the end.
+
+    sensors -> broker -> MQTT adapter -> stream manager -> logs -> standing queries -> result logs
+                                                 all files on a faulty disk
+
+Each kind of fault draws from a generator of its own. So a story without one kind of fault is otherwise the
+same, as is one that ends earlier; a failing story is shortened by that (shrink.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import nilometer
+from nilometer.engine import Database
+from nilometer.errors import NilometerError
+from nilometer.ingest.adapters import Adapter, Clock
+from nilometer.laboratory.storm.broker import Broker, simulated_mqtt
+from nilometer.laboratory.storm.declarations import (
+    Declarations,
+    changed_queries,
+    changed_streams,
+    first_declarations,
+)
+from nilometer.laboratory.storm.faulty_disk import FaultyDisk, Killed, Weather
+from nilometer.laboratory.storm.judge import BrokenPromiseError, Judge
+from nilometer.laboratory.storm.platter import Platter
+from nilometer.laboratory.storm.sensors import Sensors
+from nilometer.live import upkeep
+from nilometer.live.outside import Outside
+from nilometer.live.roster import Roster
+from nilometer.live.starts import BEGINNING
+from nilometer.live.station import Station
+from nilometer.live.station_settings import StationSettings
+from nilometer.live.versions import version_of
+from nilometer.log import LogDirectory, LogSettings
+from nilometer.log.disk import mounted
+from nilometer.log.results.shared_log import forget_indexes
+from nilometer.types import MILLISECOND, SECOND
+
+BASE = 1_767_225_600 * SECOND
+"""Virtual time begins on 2026-01-01."""
+STEPS = 30
+"""The steps of a story before the weather calms down."""
+PATIENCE = 400
+"""The steps in which everything must have been read and answered after that."""
+
+
+class Fault(StrEnum):
+    """The kinds of faults: the process is killed (with POWER, the machine, too); the disk has errors or is
+    FULL; the network breaks, and the broker forgets its sessions; sensors send bad READINGS; QUERIES are
+    added, changed, paused, dropped, replayed; STREAMS get another DELAY or KEY; files ROT while nothing runs.
+    """
+
+    KILLS = "kills"
+    POWER = "power"
+    DISK = "disk"
+    FULL = "full"
+    NETWORK = "network"
+    FORGET = "forget"
+    READINGS = "readings"
+    QUERIES = "queries"
+    STREAMS = "streams"
+    ROT = "rot"
+
+
+@dataclass
+class Outcome:
+    """What became of a story. `wrong` says which promise was not kept; None: all were."""
+
+    seed: int
+    wrong: str | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    trace: list[str] = field(default_factory=list)
+
+    def count(self, what: str, more: int = 1) -> None:
+        """Count something that happened."""
+        self.counts[what] = self.counts.get(what, 0) + more
+
+
+class NoticedError(BrokenPromiseError):
+    """The station says that something is wrong: with rotten files it should, else it should not."""
+
+
+class Story:
+    """The world of one seed."""
+
+    def __init__(self, seed: int, folder: Path, faults: frozenset[Fault], steps: int = STEPS) -> None:
+        self.outcome = Outcome(seed)
+        self._folder = folder
+        self._faults = faults
+        self._steps = steps
+        self._random = {
+            name: Random(f"{seed} {name}")
+            for name in (*Fault, "time", "sensors", "broker", "start", "platter")
+        }
+        self.now = BASE
+        self.broker = Broker(self._random["broker"])
+        self.sensors = Sensors(self.broker, self._random["sensors"], bad=Fault.READINGS in faults)
+        self.weather = Weather()
+        self.platter = Platter(folder)
+        self.judge = Judge(folder, self.broker, self.sensors.sent)
+        self.declarations = first_declarations(self._random["start"])
+        self.disk: FaultyDisk | None = None
+        self.station: Station | None = None
+        self.roster: Roster | None = None
+        self.database: Database = nilometer.connect()
+        self._mount = contextlib.ExitStack()
+        self._until = dict.fromkeys(Fault, 0)
+        self._segment_bytes = self._random["start"].choice((1_500, 4_000, 1 << 20))
+        self._mqtt = simulated_mqtt(self.broker)
+
+    def clock(self) -> int:
+        """Virtual time."""
+        return self.now
+
+    # ---- the story ---------------------------------------------------------------------------------------------------------
+
+    def run(self) -> Outcome:
+        """Live through it."""
+        try:
+            for step in range(self._steps):
+                self._pass_time()
+                self._happen(step)
+                self._live()
+            self._end()
+            rotten = self._rot() if Fault.ROT in self._faults else None
+            try:
+                self._calm()
+                self.judge.streams(self.database)
+                self.judge.queries(self.database)
+            except (NoticedError, NilometerError) as error:
+                if rotten is None:
+                    raise
+                self.outcome.count("rotten files noticed")
+                self._tell(f"noticed: {error}")
+        except BrokenPromiseError as wrong:
+            self.outcome.wrong = str(wrong)
+        except (Exception, Killed) as error:
+            import traceback
+
+            self.outcome.wrong = f"{type(error).__name__}: {error}"
+            self.outcome.trace += traceback.format_exc().splitlines()[-24:]
+        finally:
+            if self.disk is not None:
+                self.disk.bury()
+            self._mount.close()
+        self.outcome.count("answers", self.judge.answers)
+        self.outcome.count("messages", len(self.sensors.sent))
+        return self.outcome
+
+    def _pass_time(self) -> None:
+        random = self._random["time"]
+        self.now += random.choice((50, 200, 200, 700, 1_500)) * MILLISECOND
+        for _ in range(random.randrange(5)):
+            self.sensors.publish(self.now)
+
+    def _live(self) -> None:
+        """One step of the process, if it lives."""
+        try:
+            if self.station is None:
+                self._begin()
+            if self.station is not None:
+                self.broker.pump(**self._network())
+                self.station.step()
+                assert self.roster is not None
+                self.roster.look()
+        except Killed:
+            self._died("in the middle of a call")
+
+    def _network(self) -> dict[str, Any]:
+        bad = Fault.NETWORK in self._faults
+        return {"reorder": 0.2, "hold": 0.2} if bad else {}
+
+    def _calm(self) -> None:
+        """The weather calms down; everything must be read and answered now."""
+        self._tell("the weather calms down")
+        self.weather.calm()
+        self.broker.down = False
+        self._faults = frozenset()
+        self._end()
+        quiet = 0
+        for _ in range(PATIENCE):
+            self.now += 300 * MILLISECOND
+            if self.station is None:
+                self._begin()
+            assert self.station is not None
+            assert self.roster is not None
+            self.broker.pump()
+            moved = self.station.step()
+            self.roster.look()
+            for live in self.station.queries.values():
+                if live.failure is not None:
+                    raise NoticedError(f"{live.name} fails in calm weather: {live.failure}")
+            quiet = 0 if moved or self.broker.waiting else quiet + 1
+            if quiet > 6:
+                break
+        else:
+            raise BrokenPromiseError(f"{self.broker.waiting} messages still wait after {PATIENCE} calm steps")
+        if self.roster.refused:
+            raise NoticedError(f"refused in calm weather: {self.roster.refused}")
+        running = list(self.station.queries)
+        self._end()
+        for name in running:
+            self._check_reached(name)
+
+    def _check_reached(self, name: str) -> None:
+        from nilometer.live.standing import result_log
+
+        last = result_log(self._folder, name).last
+        if last is None:
+            raise BrokenPromiseError(f"{name} has committed nothing")
+        logs = LogDirectory(self._folder)
+        for key, at in last.offsets.items():
+            if logs.log(key).end.position != at.position:
+                raise BrokenPromiseError(f"{name} has read {key} to {at}, not to its end {logs.log(key).end}")
+
+    def _rot(self) -> str | None:
+        """A bit flips, or a file loses its end or is gone, while nothing runs. Returns whose."""
+        random = self._random[Fault.ROT]
+        files = sorted(
+            path
+            for path in (self._folder / ".nilometer").rglob("*")
+            if path.is_file() and path.stat().st_size and path.suffix in ("", ".segment", ".index", ".json")
+        )
+        if not files:
+            return None
+        path = random.choice(files)
+        data = bytearray(path.read_bytes())
+        match random.randrange(4):
+            case 0:
+                path.write_bytes(data[: random.randrange(len(data))])
+                how = "is cut"
+            case 1:
+                path.unlink()
+                how = "is gone"
+            case _:
+                place = random.randrange(len(data))
+                data[place] ^= 1 << random.randrange(8)
+                path.write_bytes(data)
+                how = f"has a wrong bit in byte {place}"
+        self.outcome.count("rotten files")
+        self._tell(f"{path.relative_to(self._folder)} {how}")
+        return path.name
+
+    # ---- the process ---------------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Start the process: as `nilometer run` does."""
+        calm = self.weather == Weather()
+        self._mount = contextlib.ExitStack()
+        self.disk = self._new_disk()
+        self._mount.enter_context(mounted(self._folder, self.disk))
+        schema = self.declarations.text()
+        (self._folder / "schema.sql").write_text(schema)
+        self.database = nilometer.connect(self._folder)
+        for definition in self.database.catalog.queries():
+            query = self.database.sql(definition.text)
+            version = version_of(query.standing()).name
+            self.judge.declared(definition.name, version, self.database, definition.text)
+        self.outcome.count("lives")
+        try:
+            settings = StationSettings(logging=LogSettings(segment_bytes=self._segment_bytes))
+            self.station = Station(
+                self.database, self._folder, settings, Outside(clock=self.clock, adapter_of=self._adapter)
+            )
+            self.roster = Roster(
+                self.station,
+                self.database.catalog.queries(),
+                say=self._tell,
+                clock=lambda: self.now / SECOND,
+            )
+            self.roster.begin()
+        except NilometerError as error:
+            if calm:
+                raise NoticedError(f"does not start in calm weather: {error}") from error
+            self._tell(f"does not start: {error}")
+            self._died("refused to start", power=False)
+
+    def _new_disk(self) -> FaultyDisk:
+        return FaultyDisk(self.platter, self.weather, self._random[Fault.DISK])
+
+    def _adapter(self, stream: Any, clock: Clock) -> Adapter:
+        from nilometer.catalog.address import Address
+
+        return self._mqtt(stream, Address.parse(stream.url), clock, "storm")
+
+    def _end(self) -> None:
+        """Stop the process in order."""
+        if self.station is None or self.disk is None:
+            return
+        try:
+            self.station.close()
+        except NilometerError as error:
+            self._tell(f"did not close in order: {error}")
+        except Killed:
+            self._died("while it stopped")
+            return
+        self._died("stopped", power=False)
+
+    def _died(self, how: str, *, power: bool | None = None) -> None:
+        """The process is gone, and perhaps the machine."""
+        assert self.disk is not None
+        for what, times in self.disk.failed.items():
+            self.outcome.count(what, times)
+        self.disk.bury()
+        self._mount.close()
+        forget_indexes()
+        self.broker.process_died()
+        self.station = self.roster = None
+        self.weather.kill_in = None
+        cut = (
+            Fault.POWER in self._faults and self._random[Fault.POWER].random() < 0.5
+            if power is None
+            else power
+        )
+        self.outcome.count(
+            {"stopped": "orderly stops", "refused to start": "refused starts"}.get(how, "kills")
+        )
+        if cut:
+            self.outcome.count("power cuts")
+        self._tell(
+            f"died: {how}{', with a power cut' if cut else ''} (after {self.disk.calls} calls of the disk)"
+        )
+        if cut:
+            for line in self.platter.power_cut(self._random["platter"]):
+                self._tell(f"  {line}")
+        else:
+            self.platter.survive()
+
+    # ---- what happens ----------------------------------------------------------------------------------------------------
+
+    def _happen(self, step: int) -> None:
+        """Faults begin and end. Every kind draws its lot in every step, whether it is wanted or not."""
+        lots: dict[Fault, float] = {
+            fault: self._random[fault].random() for fault in Fault if fault is not Fault.DISK
+        }
+        lots[Fault.DISK] = Random(f"{self.outcome.seed} {step} disk").random()
+        for fault in Fault:
+            if fault in self._faults:
+                self._try(fault, lots[fault], step)
+
+    def _try(self, fault: Fault, lot: float, step: int) -> None:
+        random = self._random[fault]
+        match fault:
+            case Fault.KILLS if lot < 0.10:
+                if lot < 0.03 and self.station is not None:
+                    self._died("killed between two steps")
+                else:
+                    self.weather.kill_in = 1 + int(lot * 1e5) % 150
+            case Fault.DISK:
+                if lot < 0.05:
+                    self._until[fault] = step + 1 + int(lot * 1e5) % 6
+                    self._tell("the disk fails now and then")
+                bad = step < self._until[fault]
+                self.weather.write_error = self.weather.sync_error = 0.15 if bad else 0.0
+                self.weather.short_write = 0.3 if bad else 0.0
+                self.weather.read_error = 0.05 if bad else 0.0
+            case Fault.FULL:
+                if lot < 0.03:
+                    self._until[fault] = step + random.randint(1, 6)
+                    self._tell("the disk is full")
+                self.weather.full = step < self._until[fault]
+            case Fault.NETWORK:
+                if lot < 0.05:
+                    self._tell("connections break")
+                    self.outcome.count("lost connections")
+                    self.broker.disconnect()
+                elif lot < 0.08:
+                    self._until[fault] = step + random.randint(1, 6)
+                    self._tell("the broker is down")
+                    self.outcome.count("broker outages")
+                    self.broker.disconnect()
+                self.broker.down = step < self._until[fault]
+            case Fault.FORGET if lot < 0.015:
+                gone = self.broker.forget()
+                self.outcome.count("forgotten sessions")
+                self._tell(f"the broker forgets its sessions, and {gone} messages")
+            case Fault.QUERIES if lot < 0.08:
+                self._change_queries(random)
+            case Fault.STREAMS if lot < 0.03:
+                self._restart(changed_streams(self.declarations, random), random, "other streams")
+            case _:
+                pass
+
+    def _change_queries(self, random: Random) -> None:
+        names = sorted(self.declarations.queries)
+        name = random.choice(names)
+        deed = random.choice(("change", "change", "pause", "resume", "resume", "drop", "replay"))
+        try:
+            match deed:
+                case "change":
+                    self._restart(changed_queries(self.declarations, random), random, "other queries")
+                case "pause" if self.station is not None:
+                    self._tell(f"pause {name}")
+                    upkeep.pause(self.database, name)
+                case "resume" if self.station is not None:
+                    self._tell(f"resume {name}")
+                    upkeep.resume(self.database, name)
+                case "drop" | "replay":
+                    self._upkeep(deed, name)
+                case _:
+                    return
+            self.outcome.count(f"{deed}s of queries")
+        except NilometerError as error:
+            self._tell(f"{deed} {name}: {error}")
+        except Killed:
+            self._died(f"during {deed}")
+
+    def _upkeep(self, deed: str, name: str) -> None:
+        """Drop or replay a query while nothing runs."""
+        self._end()
+        self._tell(f"{deed} {name}")
+        if self.database.data.base is None:
+            return
+        self.disk = self._new_disk()
+        with mounted(self._folder, self.disk):
+            if deed == "drop":
+                upkeep.drop(self.database, name)
+            else:
+                upkeep.replay(self.database, name, BEGINNING)
+            self.judge.versions.pop(name, None)
+        forget_indexes()
+        self.platter.survive()
+
+    def _restart(self, declarations: Declarations, random: Random, why: str) -> None:
+        """Restart with other declarations, in order or not."""
+        if self.station is not None and random.random() < 0.5:
+            self._died("killed")
+        self._end()
+        self.declarations = replace(declarations)
+        self._tell(f"restarts with {why}: {declarations}")
+
+    def _tell(self, what: str) -> None:
+        self.outcome.trace.append(f"{(self.now - BASE) / SECOND:9.3f}  {what}")
