@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import NoReturn
 from xml.etree import ElementTree as Xml
@@ -128,14 +129,15 @@ def read_topology(path: Path) -> list[Link]:
     links = []
     for element in _all(_root(path, "network-topology"), "radio-link"):
         source, target = _number(path, element, "source"), _number(path, element, "dest")
-        loss = float(element.get("radio-loss", "0"))
+        loss = _float(path, "<radio-link radio-loss>", element.get("radio-loss", "0"))
         if not 0 <= loss < 1:
             raise CatalogError(
                 f"{path.name}: the link from {source:g} to {target:g} loses everything",
                 detail=f"its radio-loss is {loss:g}",
                 hint="radio-loss is the share of lost packets: at least 0 and below 1",
             )
-        link = Link(int(source), int(target), 1 - loss, float(element.get("energy", "1")) or 1.0)
+        energy = _float(path, "<radio-link energy>", element.get("energy", "1"))
+        link = Link(int(source), int(target), 1 - loss, energy or 1.0)
         links.append(link)
         if element.get("bidirectional", "true").strip() == "true":
             links.append(link.reverse)
@@ -277,7 +279,10 @@ def _number(path: Path, element: Xml.Element, name: str) -> float:
 
 def _float(path: Path, name: str, text: str) -> float:
     try:
-        return float(text)
+        found = float(text)
+        if not isfinite(found):
+            raise ValueError(text)
+        return found
     except ValueError:
         raise CatalogError(f"{path.name}: {name} is no number", detail=f"found '{text}'") from None
 

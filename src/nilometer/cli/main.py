@@ -19,6 +19,7 @@ from nilometer.cli import (
     demo,
     execute,
     explain,
+    fuzz,
     inspect,
     listen,
     log,
@@ -60,6 +61,7 @@ VERBS = (
     bench,
     reproduce,
     storm,
+    fuzz,
 )
 
 NILO_VERBS = "./nilo also knows: python, test, lint, types, contract, format, wheel, lock."
