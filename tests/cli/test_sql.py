@@ -57,7 +57,7 @@ def test_an_error_does_not_end_the_session(shell) -> None:
 def test_declarations_hold_for_the_session(shell) -> None:
     code, out, err = shell("CREATE STREAM lake (level FLOAT) PUSHED;\n\\d\n\\d lake\n")
     assert code == 0
-    assert "ok" in err
+    assert "stream lake is there" in err
     assert "lake   pushed" in out
     assert "level   FLOAT" in out
 

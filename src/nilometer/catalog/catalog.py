@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, Protocol
 
+from nilometer.catalog.answer_streams import answer_stream
 from nilometer.catalog.declarations import check_extent
 from nilometer.catalog.extents import Extent, Sensor, Stream, Table, stream_columns
 from nilometer.catalog.near_misses import join_names, near_misses
@@ -36,11 +37,14 @@ KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW")
 
 @dataclass(frozen=True, slots=True)
 class QueryDefinition:
-    """A standing query: its text, and where in the log it starts (None: now; 'BEGINNING'; microseconds)."""
+    """A standing query: its text, and where in the log it starts (None: now; 'BEGINNING'; microseconds). `columns`
+    are those of its answers, which are at most `delay` late; without them it cannot be read in FROM."""
 
     name: str
     text: str
     starting: str | int | None = None
+    columns: tuple[Column, ...] = field(default=(), compare=False)
+    delay: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +108,12 @@ class Catalog:
     # ---- looking up ----------------------------------------------------------------------------------------------
 
     def extent(self, name: str) -> Extent | None:
-        """The stream or table of that name; `sensors` is built in unless a user's extent has that name."""
+        """The stream or table of that name, or the answers of the standing query of that name; `sensors` is built in
+        unless a user's extent has that name."""
         found = self._contents.extents.get(name.lower())
+        query = self._contents.queries.get(name.lower())
+        if found is None and query is not None and query.columns and name.lower() not in self._contents.views:
+            return answer_stream(query.name, query.columns, query.delay)
         if found is None and name.lower() == "sensors":
             return Table("sensors", self._sensors.relation_columns(), SENSORS_URL)
         return found
@@ -125,6 +133,8 @@ class Catalog:
     def stream(self, name: str) -> Stream:
         """The stream of that name, or a CatalogError."""
         found = self._contents.extents.get(name.lower())
+        if found is None and name.lower() in self._contents.queries:
+            found = self.extent(name)
         if isinstance(found, Stream):
             return found
         if found is not None:

@@ -13,9 +13,11 @@ import typer
 
 from nilometer.cli import (
     answers,
+    apply,
     bench,
     compile,
     demo,
+    execute,
     explain,
     fuzz,
     inspect,
@@ -44,6 +46,8 @@ VERBS = (
     sql,
     serve,
     run,
+    execute,
+    apply,
     queries,
     answers,
     explain,

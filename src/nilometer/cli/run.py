@@ -80,6 +80,7 @@ def own(
     from nilometer.engine.hosts import host_name
     from nilometer.errors import ConfigurationError
     from nilometer.live.delivery import Deliveries, open_routes
+    from nilometer.live.owner.changes import take_up
     from nilometer.live.roster import Roster
 
     database = database_of(data, catalog)
@@ -98,10 +99,15 @@ def own(
     states: dict[str, str] = {}
     with open_owner(database, when_full) as owner:
         roster = Roster(owner.station, found, on=host_name(on), say=message)
+        if database.keeping is not None:
+            # From here on this process decides what is declared.
+            database.keeping.refresh(owner=False)
+            database.keeping = None
+            owner.changes = take_up(database, roster, message)
         # The sinks close after the queries, whose last answers they deliver.
         routes = open_routes(database, routes_of(to or (), [definition.name for definition in found]))
         with Deliveries(routes) as deliveries, roster:
-            roster.begin()
+            roster.begin(alone=not serving)
             if not roster.queries and not roster.paused and not serving:
                 raise typer.Exit(1)
             running = ", ".join(live.name for live in roster.queries)

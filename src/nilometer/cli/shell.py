@@ -117,10 +117,12 @@ class Shell:
 
     def _run(self, text: str) -> None:
         """Run the statements of a text, in order."""
-        for result in self.database.execute(text):
+        results = self.database.execute(text)
+        told = iter(self.database.told)
+        for result in results:
             match result:
                 case None:
-                    message("ok")
+                    message(next(told, "ok"))
                 case str():
                     print(result)
                 case Query():

@@ -27,7 +27,8 @@ def sql(
 ) -> None:
     r"""Open a shell: statements end with a semicolon, Tab completes, \? lists the commands.
 
-    Declarations hold for this session. To keep them, write them into schema.sql.
+    In a data directory, declarations are kept: they take effect in its owner at once
+    (`nilometer serve`), or with the next one.
 
     Example: nilometer sql --data field/
     """

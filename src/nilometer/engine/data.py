@@ -258,15 +258,28 @@ class Data:
         its files."""
         if self.base is None or not (self.base / LOG_FOLDER).is_dir():
             return []
+        from nilometer.catalog.answer_streams import is_answers
         from nilometer.log import LogDirectory
         from nilometer.log.segment import allow_gaps, refuse
 
+        if is_answers(stream):
+            return self._answers(stream)
         name = stream.name
         told = allow_gaps(lambda damage: self._note(f"the log of {name} has a gap: {damage.what}"))
         log = LogDirectory(self.base, on_damage=told if self.allow_gaps else refuse).log(stream)
         for loss in log.lost:
             self._note(f"the log of {name} has lost {loss}, by its records: {loss.why}")
         return list(log.entries())
+
+    def _answers(self, stream: Stream) -> list[Entry]:
+        """The answers that are kept of the standing query that the stream is."""
+        from nilometer.dataflow import Batch
+        from nilometer.live.answers_adapter import readings_of
+        from nilometer.live.standing import result_logs
+
+        assert self.base is not None, "answers are kept in a data directory"
+        logs = result_logs(self.base, stream.name)
+        return [Batch(readings_of(stream, rows)) for log in logs for rows in log.answers()]
 
     def _note(self, note: str) -> None:
         if note not in self.notes:
@@ -276,7 +289,11 @@ class Data:
         """The streams, in lower case, that have a file, appended readings or a log."""
         folder = None if self.base is None else self.base / LOG_FOLDER
         logged = (path.name for path in folder.iterdir()) if folder is not None and folder.is_dir() else ()
-        return frozenset((*self.files, *self.appended, *map(unquote, logged)))
+        queries = None if self.base is None else self.base / ".nilometer" / "queries"
+        answered = (
+            (path.name for path in queries.iterdir()) if queries is not None and queries.is_dir() else ()
+        )
+        return frozenset((*self.files, *self.appended, *map(unquote, logged), *answered))
 
     def has(self, stream: Stream) -> bool:
         """Whether the stream has a file or any appended readings."""

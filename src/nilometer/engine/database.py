@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nilometer.catalog import Catalog, QueryDefinition
+from nilometer.catalog import Catalog, QueryDefinition, Stream
 from nilometer.catalog.catalog import ViewDefinition
 from nilometer.catalog.doubtful_units import doubtful_units
 from nilometer.engine.data import Data
@@ -19,6 +19,7 @@ from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.language import ast, parse, parse_script, print_statement
 from nilometer.memory import give
+from nilometer.plan import logical
 from nilometer.redaction import redacted
 from nilometer.settings_file import apply_settings
 from nilometer.types import format_duration, format_time, parse_time
@@ -26,9 +27,27 @@ from nilometer.types import format_duration, format_time, parse_time
 if TYPE_CHECKING:
     import polars as pl
 
+    from nilometer.engine.keeping import Keeping
     from nilometer.live.query_list import QueryState
     from nilometer.spark.stream_from import Landing
     from nilometer.spark.typed import DataFrame
+
+
+CHANGING = (
+    ast.CreateStream,
+    ast.CreateTable,
+    ast.CreateSensor,
+    ast.CopySensors,
+    ast.CopyStreams,
+    ast.CreateNetwork,
+    ast.CreateQuery,
+    ast.CreateView,
+    ast.Replace,
+    ast.Pause,
+    ast.Resume,
+    ast.Drop,
+)
+"""The statements that change what is declared, or what runs."""
 
 
 class Database:
@@ -39,23 +58,49 @@ class Database:
         self.host = host_name(host)
         self.data = Data()
         self.notes: list[str] = []
+        self.keeping: Keeping | None = None
+        self.told: list[str] = []
 
     # ---- declaring ---------------------------------------------------------------------------------------------------
 
     def execute(self, text: str, **parameters: Any) -> list[Any]:
         """Run a script of declarations, SHOW, EXPLAIN and queries; returns one result per statement.
 
-        A declaration returns None, SHOW rows (dictionaries), EXPLAIN text, a query a `Query`.
+        A declaration returns None, SHOW rows (dictionaries), EXPLAIN text, a query a `Query`. In a data directory
+        the declarations are kept: they take effect in its owner (`nilometer serve`), or with the next one. `told`
+        says what became of each.
         """
+        self.told = []
         return [self._execute(statement, text, parameters) for statement in parse_script(text)]
 
     def _execute(
         self, statement: ast.Statement | ast.QueryNode, text: str, parameters: Mapping[str, Any]
     ) -> Any:
+        self.refresh()
+        if self.keeping is not None and isinstance(statement, CHANGING):
+            try:
+                self.told.append(self.keeping.execute(statement))
+            except NilometerError as error:
+                raise error.at(text, statement.span) from None
+            return None
+        return self._run(statement, text, parameters)
+
+    def declare(self, statement: ast.Statement, text: str) -> None:
+        """Change the catalog, and nothing else."""
+        self._run(statement, text, {})
+
+    def _run(self, statement: ast.Statement | ast.QueryNode, text: str, parameters: Mapping[str, Any]) -> Any:
         try:
             match statement:
                 case ast.QueryNode():
                     return Query(self, text, statement, parameters)
+                case ast.Replace(created=created):
+                    self._replace(created, text)
+                case ast.Pause() | ast.Resume():
+                    raise ConfigurationError(
+                        "only the queries of a data directory run, and can be paused",
+                        hint='connect to one: nilometer.connect("field/")',
+                    )
                 case ast.CreateStream():
                     stream_declared = stream_of(statement, text)
                     self.catalog.add_stream(stream_declared)
@@ -82,7 +127,7 @@ class Database:
                         )
                     )
                 case ast.CreateQuery(name=name, query=query, starting=starting):
-                    self._add_query(name, query, starting, text, parameters)
+                    self.catalog.add_query(self._definition(name, query, starting, text, parameters))
                 case ast.CreateView(name=name, columns=columns, query=query):
                     self._add_view(name, columns, query, text, parameters)
                 case ast.Drop(kind=kind, name=name, if_exists=if_exists, stream=stream):
@@ -97,21 +142,54 @@ class Database:
             raise error.at(text, statement.span) from None
         return None
 
+    def _replace(self, created: ast.Statement, text: str) -> None:
+        match created:
+            case ast.CreateStream(name=name) if isinstance(self.catalog.extent(name), Stream):
+                self.catalog.replace_stream(stream_of(created, text))
+                return
+            case ast.CreateQuery(name=name, query=query):
+                definition = self._definition(name, query, None, text, {})
+                self.catalog.drop("QUERY", name, if_exists=True)
+                self.catalog.add_query(definition)
+                return
+            case ast.CreateView(name=name, columns=columns, query=query):
+                before = self.catalog.view(name)
+                self.catalog.drop("VIEW", name, if_exists=True)
+                try:
+                    self._add_view(name, columns, query, text, {})
+                except NilometerError:
+                    if before is not None:
+                        self.catalog.add_view(before)
+                    raise
+                return
+            case ast.CreateTable(name=name):
+                table = table_of(created, text, self.data.base)
+                self.catalog.drop("TABLE", name, if_exists=True)
+                self.catalog.add_table(table)
+                return
+        self._run(created, text, {})
+
     def _path(self, path: str) -> Path:
         found = Path(path)
         return found if found.is_absolute() or self.data.base is None else self.data.base / found
 
-    def _add_query(
+    def _definition(
         self,
         name: str,
         query: ast.QueryNode,
         starting: str | int | None,
         text: str,
         parameters: Mapping[str, Any],
-    ) -> None:
+    ) -> QueryDefinition:
         # A query that does not bind is refused when it is declared.
-        Query(self, text, query, parameters).standing()
-        self.catalog.add_query(QueryDefinition(name, print_statement(query), starting))
+        found = Query(self, text, query, parameters).standing()
+        streams = [
+            node.stream for node in logical.walk_plan(found.logical) if isinstance(node, logical.Acquire)
+        ]
+        if any(stream.name.lower() == name.lower() for stream in streams):
+            raise ConfigurationError(f"'{name}' cannot read itself", hint="give one of them another name")
+        delay = max((stream.delay for stream in streams), default=0)
+        return QueryDefinition(name, print_statement(query), starting, tuple(found.schema.columns), delay)
 
     def _add_view(
         self,
@@ -156,10 +234,16 @@ class Database:
             ) from None
         self.data.heartbeat(self.catalog.stream(stream), tick)
 
+    def refresh(self) -> None:
+        """Take up what other clients of the data directory have declared."""
+        if self.keeping is not None:
+            self.keeping.refresh()
+
     # ---- asking ------------------------------------------------------------------------------------------------------
 
     def sql(self, text: str, **parameters: Any) -> Query:
         """A query over the declared extents. Keyword arguments are its parameters."""
+        self.refresh()
         return self.query_of(parse(text), text, **parameters)
 
     def query_of(self, statement: ast.Statement | ast.QueryNode, text: str, **parameters: Any) -> Query:
@@ -193,6 +277,7 @@ class Database:
         it). With `follow`, also every later answer, from any process, as soon as it is durable."""
         from nilometer.live.kept_answers import directory_of, kept_answers
 
+        self.refresh()
         if not follow:
             return (row for answer in kept_answers(self, name, position) for row in answer)
         from nilometer.live import delivery
@@ -206,6 +291,7 @@ class Database:
         in whatever process it runs."""
         from nilometer.live.query_list import query_list
 
+        self.refresh()
         return query_list(self)
 
     def deliver(self, name: str, to: str) -> int:
@@ -300,13 +386,15 @@ def connect(
     apply_settings(_directory(data))
     if catalog is None:
         database = Database(Catalog(), on)
+        kept = data is not None
     else:
         from nilometer.catalog.store import CatalogStore
 
         database = Database(CatalogStore(catalog).load(), on)
+        kept = False  # the catalog keeps the declarations
     database.data.log_order = log_order
     if data is not None:
-        open_data(database, data)
+        open_data(database, data, kept=kept)
     return database
 
 

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from nilometer.engine.database import Database
 
 
-def open_data(database: Database, data: str | Path | Mapping[str, str | Path]) -> None:
-    """Declare and attach what is given."""
+def open_data(database: Database, data: str | Path | Mapping[str, str | Path], *, kept: bool = False) -> None:
+    """Declare and attach what is given. `kept`: declarations in a data directory are kept there."""
     if isinstance(data, Mapping):
         for name, source in data.items():
             open_stream(database, name, source)
         return
     path = Path(data)
     if _declares(path):
-        _open_directory(database, path)
+        _open_directory(database, path, kept=kept and path.suffix != ".sql")
     elif path.is_file() or path.name.lower().endswith(ENDINGS) or _is_pattern(path):
         _open_files(database, path)
     elif path.is_dir() and any(each.name.lower().endswith(ENDINGS) for each in path.rglob("*")):
         _open_files(database, path, alike=True)
     else:
-        _open_directory(database, path)
+        _open_directory(database, path, kept=kept)
 
 
 def open_stream(database: Database, name: str, source: str | Path) -> None:
@@ -98,7 +98,7 @@ def _open_files(database: Database, path: Path, *, alike: bool = False) -> None:
     database.data.base = _folder(path) if path.exists() else files.paths[0].parent
 
 
-def _open_directory(database: Database, directory: Path) -> None:
+def _open_directory(database: Database, directory: Path, *, kept: bool) -> None:
     schema = directory / SCHEMA_FILE
     if directory.is_file():
         schema, directory = directory, directory.parent
@@ -115,5 +115,11 @@ def _open_directory(database: Database, directory: Path) -> None:
             hint="declare the streams there: CREATE STREAM river (depth INT) SENSED EVERY 15 MINUTES;",
         )
     database.data.base = directory
-    database.execute(schema.read_text(encoding="utf-8"))
+    script = schema.read_text(encoding="utf-8")
+    if kept:
+        from nilometer.engine.keeping import open_kept
+
+        open_kept(database, directory, script)
+    else:
+        database.execute(script)
     database.data.attach_directory(directory, database.catalog)

@@ -194,7 +194,7 @@ _FOREIGN_STATEMENTS = {
     "ALTER": "there is no ALTER: drop it and create it anew",
     **dict.fromkeys(("DESCRIBE", "DESC"), "write SHOW STREAMS, SHOW TABLES or SHOW SENSORS"),
     "MATERIALIZED": "write CREATE QUERY name AS SELECT ...: it keeps running",
-    "OR": "there is no OR REPLACE: drop it and create it anew",
+    "OR": "write CREATE OR REPLACE before QUERY, VIEW, STREAM or TABLE",
 }
 
 

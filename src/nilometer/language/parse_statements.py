@@ -1,4 +1,4 @@
-"""Parses declarations and commands: CREATE, COPY, DROP, SHOW, EXPLAIN.
+"""Parses declarations and commands: CREATE, COPY, REPLACE, PAUSE, RESUME, DROP, SHOW, EXPLAIN.
 
 >>> from nilometer.language.cursor import Cursor
 >>> parse_statement(Cursor("DROP SENSOR 5 OF river"))
@@ -17,7 +17,14 @@ from nilometer.language.parse_forms import parse_each, parse_format, parse_origi
 from nilometer.language.parse_queries import parse_query
 from nilometer.language.parse_sources import parse_column_names
 from nilometer.language.parse_windows import parse_duration
-from nilometer.language.vocabulary import DROP_KINDS, SHOW_KINDS, STAGES, TYPE_SPELLINGS
+from nilometer.language.vocabulary import (
+    DROP_KINDS,
+    REPLACE_KINDS,
+    SHOW_KINDS,
+    STAGES,
+    STATES,
+    TYPE_SPELLINGS,
+)
 
 
 def parse_statement(cursor: Cursor) -> ast.Statement | ast.QueryNode:
@@ -31,6 +38,10 @@ def parse_statement(cursor: Cursor) -> ast.Statement | ast.QueryNode:
 
 
 def _create(cursor: Cursor, start: int) -> ast.Statement:
+    if cursor.at("OR") and cursor.peek().key == "REPLACE":
+        cursor.advance()
+        cursor.advance()
+        return _replace(cursor, start)
     return _CREATIONS[cursor.expect_any(*_CREATIONS)](cursor, start)
 
 
@@ -228,6 +239,34 @@ def _create_network(cursor: Cursor, start: int) -> ast.CreateNetwork:
     return ast.CreateNetwork(name, path, sink, retries, schema, resources, span=cursor.span_from(start))
 
 
+def _replace(cursor: Cursor, start: int) -> ast.Replace:
+    kind = cursor.expect_any(*REPLACE_KINDS)
+    if kind != "QUERY":
+        created = _CREATIONS[kind](cursor, start)
+        assert isinstance(created, ast.CreateStream | ast.CreateTable | ast.CreateView)
+        return ast.Replace(created, span=cursor.span_from(start))
+    name = cursor.name("the query's name")
+    state: str | None = None
+    for first, *rest in (words.split() for words in STATES):
+        if state is None and cursor.accept(first, " ".join((first, *rest))):
+            for word in rest:
+                cursor.expect(word)
+            state = " ".join((first, *rest))
+    cursor.expect("AS")
+    query = ast.CreateQuery(name, parse_query(cursor), span=cursor.span_from(start))
+    return ast.Replace(query, state, span=cursor.span_from(start))
+
+
+def _pause(cursor: Cursor, start: int) -> ast.Pause:
+    cursor.expect("QUERY")
+    return ast.Pause(cursor.name("the query's name"), span=cursor.span_from(start))
+
+
+def _resume(cursor: Cursor, start: int) -> ast.Resume:
+    cursor.expect("QUERY")
+    return ast.Resume(cursor.name("the query's name"), span=cursor.span_from(start))
+
+
 def _create_query(cursor: Cursor, start: int) -> ast.CreateQuery:
     """`STARTING` is optional before `AT`; language.md prints it both ways."""
     name = cursor.name("the query's name")
@@ -345,6 +384,9 @@ def _explain(cursor: Cursor, start: int) -> ast.Explain:
 _COMMANDS: dict[str, Callable[[Cursor, int], ast.Statement]] = {
     "CREATE": _create,
     "COPY": _copy,
+    "REPLACE": _replace,
+    "PAUSE": _pause,
+    "RESUME": _resume,
     "DROP": _drop,
     "SHOW": _show,
     "EXPLAIN": _explain,

@@ -69,6 +69,14 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
             return _words("CREATE QUERY", identifier(name), _starting(starting), f"AS {print_query(query)}")
         case ast.CreateView(name, columns, query):
             return f"CREATE VIEW {identifier(name)}{column_names(columns)} AS {print_query(query)}"
+        case ast.Replace(ast.CreateQuery(name, query), state):
+            return _words("REPLACE QUERY", identifier(name), state or "", f"AS {print_query(query)}")
+        case ast.Replace(created):
+            return f"REPLACE {print_statement(created).removeprefix('CREATE ')}"
+        case ast.Pause(name):
+            return f"PAUSE QUERY {identifier(name)}"
+        case ast.Resume(name):
+            return f"RESUME QUERY {identifier(name)}"
         case ast.Drop(kind, name, if_exists, stream):
             return _words(
                 f"DROP {kind}",

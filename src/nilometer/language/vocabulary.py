@@ -67,6 +67,9 @@ FORMAT_KINDS = ("CSV", "JSON")
 FORMAT_WORDS = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "NULL", "SKIP", "ENCODING", "TIME", "TIMEZONE")
 SHOW_KINDS = ("QUERIES", "STREAMS", "TABLES", "SENSORS", "NETWORKS", "VIEWS")
 DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR", "VIEW")
+REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE")
+STATES = ("KEEP STATE", "BACKFILL", "EMPTY STATE")
+"""Where the state of a replaced query comes from."""
 
 
 def fold(word: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nilometer.catalog import Catalog, Table
+from nilometer.language import ast
 from nilometer.plan import logical, physical
 from nilometer.types import Schema
 
@@ -77,6 +78,9 @@ class Declarations(Protocol):
     @property
     def data(self) -> DataAtHand:
         """The files and tables."""
+
+    def declare(self, statement: ast.Statement, text: str) -> None:
+        """Change the catalog, and nothing else."""
 
     def sql(self, text: str, **parameters: Any) -> CompiledQuery:
         """Compile a query."""

@@ -23,6 +23,14 @@ from nilometer.log.segment import SegmentId
 
 
 @dataclass(frozen=True)
+class Before:
+    """The last saved state of the version before, and how far it had read."""
+
+    panes: Panes
+    offsets: Offsets
+
+
+@dataclass(frozen=True)
 class Recovered:
     """How a query goes on: it reads from `start`, with the state in `panes` (none: an empty state).
 

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
-from nilometer.errors import NilometerError
+from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.language import ast, parse, print_statement
 from nilometer.live.control import changed_at, control_of
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.query_metrics import QueryMetrics, write_metrics
+from nilometer.live.replaced_state import Choice, state_identity
 from nilometer.live.starts import BEGINNING, NOW, Start
 from nilometer.live.versions import version_of
 from nilometer.log.writer import BusyError
 
 if TYPE_CHECKING:
     from nilometer.catalog import QueryDefinition
+    from nilometer.live.declarations import CompiledQuery
     from nilometer.live.station import Station
 
 LOOK_EVERY = 1.0
@@ -46,20 +49,25 @@ class Roster:
         self.queries: list[LiveQuery] = []
         self.refused: dict[str, NilometerError] = {}
         self.paused: set[str] = set()
-        self._station = station
-        self._definitions = tuple(definitions)
+        self.station = station
+        self._definitions = {definition.name: definition for definition in definitions}
+        self.starts: dict[str, Start] = {}
+        """Where in its streams' logs a query without answers begins, by its lower-case name (control_log.py)."""
+        self.old_texts: dict[str, str] = {}
+        """The statements of queries whose text has changed since they ran, by lower-case name."""
         self._on = on
         self._say = say
         self._clock = clock
         self._changed: dict[str, int] = {}
+        self._choices: dict[str, Choice] = {}
         self._looked = self._shown = clock()
 
     def close(self) -> None:
         """Show how the queries did, and remove them: they commit what they have answered."""
         self.show()
-        self._station.remove_together()
+        self.station.remove_together()
         for name in self._running:
-            self._station.remove(name)
+            self.station.remove(name)
 
     def __enter__(self) -> Self:
         return self
@@ -67,24 +75,89 @@ class Roster:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def begin(self) -> None:
-        """Install all queries that are not paused. If there is only one, the error that keeps it from running
-        is raised.
+    def begin(self, *, alone: bool = True) -> None:
+        """Install all queries that are not paused. If there is only one, and nothing else to do (`alone`), the
+        error that keeps it from running is raised.
         """
-        with self._station.together():
-            for definition in self._definitions:
+        with self.station.together():
+            for definition in list(self._definitions.values()):
                 self._keep(definition)
-        if len(self._definitions) == 1 and self.refused:
+        if alone and len(self._definitions) == 1 and self.refused:
             raise next(iter(self.refused.values()))
         for name, error in self.refused.items():
             self._say(f"{name} cannot run: {error}")
+
+    # ---- changes while it runs (owner/changes.py) --------------------------------------------------------------------
+
+    def add(self, definition: QueryDefinition, start: Start) -> str:
+        """Install a query that was just declared, at that place of the logs. Returns what was done."""
+        self._definitions[definition.name] = definition
+        self.starts[definition.name.lower()] = start
+        return self._installed(definition)
+
+    def replace(self, definition: QueryDefinition, old_text: str | None, state: str | None) -> str:
+        """Let a query go on with another text. Returns what was done."""
+        name = next(
+            (one for one in self._definitions if one.lower() == definition.name.lower()), definition.name
+        )
+        if name in self.station.queries:
+            self.station.remove(name)
+        self._definitions.pop(name, None)
+        self._definitions[definition.name] = definition
+        if old_text is not None:
+            self.old_texts[definition.name.lower()] = old_text
+        if state is not None:
+            self._choices[definition.name.lower()] = cast(Choice, state)
+        return self._installed(definition)
+
+    def check_state(self, old_text: str, new_text: str, state: str | None) -> None:
+        """Refuse KEEP STATE where the two texts have different states."""
+        if state == "KEEP STATE" and not self._same_state(old_text, self.station.database.sql(new_text)):
+            raise ConfigurationError(
+                "the new text has another state than the old one, so there is none to keep",
+                detail="KEEP STATE is for changes behind the last window, join or function: SELECT and HAVING",
+                hint="leave KEEP STATE out: the state is then rebuilt from the logs",
+            )
+
+    def drop(self, name: str) -> None:
+        """Stop a query that is no longer declared."""
+        found = next((one for one in self._definitions if one.lower() == name.lower()), None)
+        if found is not None:
+            if found in self.station.queries:
+                self.station.remove(found)
+            del self._definitions[found]
+            self._changed.pop(found, None)
+            self.paused.discard(found)
+            self.refused.pop(found, None)
+            self.queries[:] = [live for live in self.queries if live.name != found]
+
+    def look_now(self) -> None:
+        """Carry out new requests at once."""
+        for definition in list(self._definitions.values()):
+            self._keep(definition)
+
+    def _installed(self, definition: QueryDefinition) -> str:
+        name = definition.name
+        self._changed.pop(name, None)
+        self._keep(definition)
+        if name in self.refused:
+            return f"{name} cannot run: {self.refused[name]}"
+        live = self.station.queries.get(name)
+        return f"{name} is paused" if live is None else live.note or f"{name} begins"
+
+    def _same_state(self, old_text: str, query: CompiledQuery) -> bool:
+        try:
+            old = self.station.database.sql(_query_text(old_text))
+        except NilometerError:
+            return False  # it reads something that has changed or gone
+        return state_identity(old.physical) == state_identity(query.physical)
 
     def look(self) -> None:
         """Carry out new requests, and write metrics; cheap if called often."""
         now = self._clock()
         if now - self._looked >= LOOK_EVERY:
             self._looked = now
-            for definition in self._definitions:
+            for definition in list(self._definitions.values()):
                 refused = self.refused.get(definition.name)
                 self._keep(definition)
                 error = self.refused.get(definition.name)
@@ -97,14 +170,14 @@ class Roster:
     def show(self) -> None:
         """Write the queries' metrics for other processes."""
         for name in self._running:
-            write_metrics(self._station.directory, name, self._station.metrics(name))
+            write_metrics(self.station.directory, name, self.station.metrics(name))
 
     @property
     def _running(self) -> list[str]:
-        return [one.name for one in self._definitions if one.name in self._station.queries]
+        return [name for name in self._definitions if name in self.station.queries]
 
     def _keep(self, definition: QueryDefinition) -> None:
-        name, directory = definition.name, self._station.directory
+        name, directory = definition.name, self.station.directory
         changed = changed_at(directory, name)
         if self._changed.get(name) == changed:
             return
@@ -120,24 +193,30 @@ class Roster:
         if paused and name not in self.paused:
             self.paused.add(name)
             self._pause(name)
-        elif not paused and name not in self._station.queries:
+        elif not paused and name not in self.station.queries:
             self.paused.discard(name)
             self._install(definition)
 
     def _pause(self, name: str) -> None:
-        if name in self._station.queries:
+        if name in self.station.queries:
             # Before the query is removed: its later progress is in its result log.
-            write_metrics(self._station.directory, name, self._station.metrics(name))
-            self._station.remove(name)
+            write_metrics(self.station.directory, name, self.station.metrics(name))
+            self.station.remove(name)
         self._say(f"{name} is paused; it goes on where it stands after: nilometer queries resume {name}")
 
     def _install(self, definition: QueryDefinition) -> None:
-        name, station = definition.name, self._station
-        start: Start = BEGINNING if isinstance(definition.starting, str) else definition.starting or NOW
+        name, station = definition.name, self.station
+        declared: Start = BEGINNING if isinstance(definition.starting, str) else definition.starting or NOW
+        start = self.starts.get(name.lower(), declared)
+        old = self.old_texts.pop(name.lower(), None)
+        choice = self._choices.pop(name.lower(), None)
         self.refused.pop(name, None)
         try:
             query = station.database.sql(definition.text)
-            live = station.install(query, name, start=start, durable=True, on=self._on)
+            same = old is not None and self._same_state(old, query)
+            live = station.install(
+                query, name, start=start, durable=True, on=self._on, state=choice, same_state=same
+            )
         except NilometerError as error:
             self.refused[name] = error
             if not isinstance(error, BusyError):
@@ -152,3 +231,9 @@ class Roster:
             self.queries[before] = live
         write_metrics(station.directory, name, station.metrics(name))
         self._say(live.note or f"{name} begins")
+
+
+def _query_text(text: str) -> str:
+    """The query of a CREATE QUERY; a query is itself."""
+    statement = parse(text)
+    return print_statement(statement.query) if isinstance(statement, ast.CreateQuery) else text

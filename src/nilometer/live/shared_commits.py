@@ -24,7 +24,7 @@ from nilometer.live.aside import settle_all
 from nilometer.live.checkpoints import Checkpoints, Panes
 from nilometer.live.control import first_number, folder_of
 from nilometer.live.declarations import CompiledQuery
-from nilometer.live.recovery import Recovered, recover
+from nilometer.live.recovery import Before, Recovered, recover
 from nilometer.live.standing import (
     CHECKPOINT_EVERY,
     COMMIT_EVERY,
@@ -64,6 +64,8 @@ class SharedQuery:
     begins: bool
     rebuilds: bool = False
     held: Offsets = field(default_factory=dict)
+    takes_state: bool = False
+    """Whether it is a new version that has kept or rebuilt a state, which is in the older versions' books."""
     layout: str = ""
     changed: str = ""
 
@@ -81,6 +83,10 @@ class SharedQuery:
     def earlier(self) -> QueryLedger:
         """The counters of all versions before this one."""
         return self.place.earlier
+
+    def take_state(self, found: Recovered) -> None:
+        """A new version goes on with the state that was found for it (replaced_state.py)."""
+        self.recovered, self.takes_state = found, True
 
     def forget_state(self) -> None:
         """The state is of another release: it is made again by reading the logs since this version began."""
@@ -223,10 +229,10 @@ class SharedCommits:
         place.offsets = dict(offsets)
         place.trimmed += trimmed
         place.version = query.version
-        if query.begins:
-            place.began = dict(offsets)
         recovered = query.recovered
-        start = recovered.start if recovered is not None and not query.begins else offsets
+        start = recovered.start if recovered is not None else offsets
+        if query.begins and not (recovered is not None and recovered.panes):
+            place.began = {key: min(start.get(key, at), at) for key, at in offsets.items()}
         query.held = {key: min(start.get(key, at), at) for key, at in offsets.items()}
         self._pending[query.key] = Line(place, (), group, place.ledger, about=True, begins=query.begins)
         self.queries[query.key] = query
@@ -235,6 +241,22 @@ class SharedCommits:
             self._hold(raise_only=True)
         else:
             self._hold_at_least(query.held)
+
+    def before(self, query: SharedQuery) -> Before | None:
+        """The last saved state of the version before."""
+        recovered, saved = query.recovered, self.states.load(query.place.name)
+        if recovered is None or saved is None or saved.version != recovered.last.version:
+            return None
+        behind = all(at <= recovered.last.offsets.get(key, at) for key, at in saved.offsets.items())
+        return Before(saved.panes, saved.offsets) if behind else None
+
+    def discount(self, query: SharedQuery, again: QueryLedger) -> None:
+        """The readings that the state was rebuilt from, or was kept with, are in the older versions' books already."""
+        query.takes_state = False
+        counted = again.as_dict()
+        rest = {name: count - counted[name] for name, count in query.place.earlier.as_dict().items()}
+        query.place.earlier = QueryLedger(**rest)
+        self._pending[query.key] = Line(query.place, (), None, again, about=True)
 
     def forget_private(self, query: SharedQuery) -> None:
         """The shared reader holds retention for this query from here on."""

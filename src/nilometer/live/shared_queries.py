@@ -28,6 +28,7 @@ from nilometer.live.declarations import CompiledQuery
 from nilometer.live.groups import Group, Groups
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.recovery import check_ends
+from nilometer.live.replaced_state import Choice, new_state
 from nilometer.live.shared_commits import SharedCommits, SharedQuery
 from nilometer.live.standing import shared_logs
 from nilometer.live.starts import Start, offsets_at
@@ -90,21 +91,36 @@ class SharedQueries:
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
     def install(
-        self, name: str, query: CompiledQuery, streams: dict[str, Stream], start: Start, tables: StoredTables
+        self,
+        name: str,
+        query: CompiledQuery,
+        streams: dict[str, Stream],
+        start: Start,
+        tables: StoredTables,
+        state: Choice | None = None,
+        *,
+        same_state: bool = False,
     ) -> LiveQuery:
-        """Start or resume a query."""
+        """Start or resume a query. `state` and `same_state` are for one whose text has changed (replaced_state.py)."""
         try:
             standing = self.commits.open(name, query)
         except BaseException:
             self._close_if_idle()
             raise
-        if standing.recovered is not None and (
+        logs = {key: self._logs.log(stream) for key, stream in streams.items()}
+        told = ""
+        if standing.recovered is not None and standing.recovered.fresh:
+            before = self.commits.before(standing) if same_state else None
+            usable = before is not None and fits(before.panes, query.physical, self._extents)
+            found = new_state(state, standing.recovered, before, query.physical, same_state=usable, logs=logs)
+            standing.take_state(found.found)
+            told = f"; {found.told}"
+        elif standing.recovered is not None and (
             standing.recovered.layout not in ("", standing.layout)
             or not fits(standing.recovered.panes, query.physical, self._extents)
         ):
             standing.forget_state()
         recovered = standing.recovered
-        logs = {key: self._logs.log(stream) for key, stream in streams.items()}
         if recovered is None:
             offsets = offsets_at(logs, start)
         else:
@@ -115,7 +131,7 @@ class SharedQueries:
         # The query skips entries that retention was forced to delete.
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
         from_ = dict(offsets)
-        if recovered is not None and not recovered.fresh:
+        if recovered is not None:
             from_ = {key: min(recovered.start.get(key, at), at) for key, at in offsets.items()}
         group = self._groups.standing_at(streams, offsets, from_, standing.place.declared)
         new = group is None
@@ -138,7 +154,7 @@ class SharedQueries:
             raise
         self._running[name] = standing
         live.rows = standing.rows
-        live.note = standing.note()
+        live.note = None if (note := standing.note()) is None else note + told
         if trimmed:
             live.trimmed = trimmed.unread
             live.note = f"{live.note}; {trimmed}"
@@ -170,6 +186,10 @@ class SharedQueries:
                 start, group.replay = group.replay, None
                 self._groups.replay(group, start, self._logs, group.eras)
                 self._commits.states.loaded()
+        if self.trouble is None:
+            for name, standing in self._running.items():
+                if standing.takes_state and self._groups.of_name(name).replay is None:
+                    self._commits.discount(standing, self._graph.ledger(name))
 
     def hand_over(self, name: str) -> None:
         """Another host goes on with the query: its answers move from the commit log into result logs of its own."""

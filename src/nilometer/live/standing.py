@@ -19,7 +19,7 @@ from nilometer.errors import ResourceError
 from nilometer.live.checkpoints import Checkpoint, Checkpoints, Panes
 from nilometer.live.control import first_number, floor_of, folder_of, settle
 from nilometer.live.declarations import CompiledQuery
-from nilometer.live.recovery import Recovered, from_its_beginning, recover
+from nilometer.live.recovery import Before, Recovered, from_its_beginning, recover
 from nilometer.live.versions import ON_SPARK, identity, version_of
 from nilometer.log import LogSettings, Offset, StreamLog, failpoints
 from nilometer.log.failpoints import Failpoint
@@ -203,11 +203,8 @@ def note_of(
         new = f"; {changed} has changed: a new version goes on with its state" if changed else ""
         return f"{name} goes on after {rows} rows{rebuilt if rebuilds else ''}{new}"
     if before != version and before.removeprefix(ON_SPARK) == version.removeprefix(ON_SPARK):
-        return f"{name} ran on {host_of(before)} before: it goes on where it stood there, with an empty state"
-    return (
-        f"{name} has changed since it last ran:"
-        " the new version goes on where the old one stood, with an empty state"
-    )
+        return f"{name} ran on {host_of(before)} before: it goes on where it stood there"
+    return f"{name} has changed since it last ran: the new version goes on where the old one stood"
 
 
 def trimmed_of(recovered: Recovered | None, logs: Mapping[str, StreamLog]) -> Trimmed:
@@ -301,6 +298,23 @@ class DurableQuery:
         self.trouble: str | None = None
         self._rebuilds = False
 
+    def take_state(self, found: Recovered) -> None:
+        """A new version goes on with the state that was found for it (replaced_state.py)."""
+        self.recovered = found
+
+    def discount(self, again: QueryLedger) -> None:
+        """The readings that the state was rebuilt from, or was kept with, are in the older versions' books already."""
+        before, counted = self.earlier.as_dict(), again.as_dict()
+        self.earlier = QueryLedger(**{name: count - counted[name] for name, count in before.items()})
+
+    @property
+    def before(self) -> Before | None:
+        """The last checkpoint of the version before this one."""
+        saved, last = self._checkpoints.load(), None if self.recovered is None else self.recovered.last
+        if saved is None or last is None or saved.commit.version != last.version:
+            return None
+        return Before(saved.panes, saved.commit.offsets) if saved.commit.number <= last.number else None
+
     def forget_state(self) -> None:
         """The checkpoint is of another release: the state is made again by reading the logs since this version began."""
         assert self.recovered is not None, "a state that was not there"
@@ -333,7 +347,9 @@ class DurableQuery:
     def note(self, name: str) -> str | None:
         """A message about where the query goes on; None if it begins."""
         told = ", ".join(changes(self.eras)) if self.redeclared else ""
-        return note_of(name, self.version, self.recovered, self.rows, rebuilds=self._rebuilds, changed=told)
+        said = note_of(name, self.version, self.recovered, self.rows, rebuilds=self._rebuilds, changed=told)
+        fresh = self.recovered is not None and self.recovered.fresh
+        return f"{said}, with an empty state" if fresh and not self._keeps_state else said
 
     def find_trimmed(self, logs: Mapping[str, StreamLog]) -> Trimmed:
         """Find the rows that the query still has to read, or read again, and that the logs (by lower-case
@@ -341,9 +357,15 @@ class DurableQuery:
         """
         return trimmed_of(self.recovered, logs)
 
-    def begin(self, offsets: Mapping[str, Offset], now: int, logs: Mapping[str, StreamLog]) -> None:
+    def begin(
+        self,
+        offsets: Mapping[str, Offset],
+        now: int,
+        logs: Mapping[str, StreamLog],
+        panes: Callable[[], Panes] = dict,
+    ) -> None:
         """The query goes on, or begins, at these offsets in these logs. A new query records this before it
-        reads anything.
+        reads anything, with the state that it has from an older version, or has read from the logs.
         """
         self._offsets = dict(offsets)
         self._logs = dict(logs)
@@ -353,11 +375,11 @@ class DurableQuery:
         self._committed_at = self._saved_at = now
         if self.recovered is None or self.recovered.fresh:
             self._number += 1
-            self._began = dict(offsets)
+            self._began = {key: min(started.get(key, offset), offset) for key, offset in offsets.items()}
             first = self._commit_of(self._number, self._offsets, QueryLedger())
             # The checkpoint first: without its commit it has no effect, and a commit without its checkpoint
             # only means reading from further back.
-            self._checkpoints.save(Checkpoint(first, {}))
+            self._checkpoints.save(Checkpoint(first, panes()))
             self._results.commit(empty(self._columns), first)
         else:
             # If these differ, because the logs have lost rows, the next commit records it, even without

@@ -22,6 +22,7 @@ from typing import Any, Self
 import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
+from nilometer.catalog.answer_streams import is_answers
 from nilometer.catalog.near_misses import near_misses
 from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.group import fits
@@ -30,6 +31,7 @@ from nilometer.dataflow.policy import Policy
 from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
+from nilometer.live.answers_adapter import AnswersAdapter
 from nilometer.live.control import control_of, folder_of
 from nilometer.live.declarations import CompiledQuery, Declarations
 from nilometer.live.groups import Group, Groups
@@ -40,6 +42,7 @@ from nilometer.live.outside import Outside
 from nilometer.live.proxies import Fleet
 from nilometer.live.query_metrics import QueryMetrics, completeness_of, sessions_lost_of
 from nilometer.live.recovery import check_ends
+from nilometer.live.replaced_state import Choice, new_state
 from nilometer.live.shared_queries import SharedQueries
 from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, offsets_at
@@ -54,6 +57,8 @@ from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
 HOSTS = ("gateway", "spark")
 """The hosts on which live queries run."""
 
+CATCHING_UP = "catching up"
+"""The reader that keeps sources open while a query is installed; no query has a name with a blank."""
 PAUSE = SECOND // 4
 """The longest time that the loop waits for a source before it attends to the sensors and the clock again."""
 
@@ -148,9 +153,12 @@ class Station:
         start: Start = NOW,
         durable: bool = False,
         on: str = "gateway",
+        state: Choice | None = None,
+        same_state: bool = False,
     ) -> LiveQuery:
         """Run a query from now, from the beginning of the logs, or from a time. A durable query goes on from
-        where it was when it, or the machine, last stopped."""
+        where it was when it, or the machine, last stopped. If its text has changed, `state` says where its state
+        comes from; `same_state`: the old text had the same (replaced_state.py)."""
         query = query.standing()
         if name is None:
             self._numbers += 1
@@ -162,6 +170,7 @@ class Station:
         if on not in HOSTS:
             raise ConfigurationError(f"live queries do not run on '{on}'", hint=near_misses(on, HOSTS))
         streams = physical.streams_of(query.physical)
+        self.catch_up(streams)
         if durable:
             asked = control_of(self.directory, name).start
             start = start if asked is None else asked
@@ -171,14 +180,14 @@ class Station:
             live = self._spark.install(name, query, streams, start, durable=durable)
         elif durable and not keeps_own_log(query):
             tables = StoredTables({}, self.table, self.clock(), begin=self._begin_read)
-            live = self._shared.install(name, query, streams, start, tables)
+            live = self._shared.install(name, query, streams, start, tables, state, same_state=same_state)
             if not self._together:
                 self._shared.record(name)
         elif durable:
             self._shared.hand_over(name)
             standing = DurableQuery(self.directory, name, query, self._failpoint)
             try:
-                live = self._resume(name, query, streams, standing, start)
+                live = self._resume(name, query, streams, standing, start, state, same_state=same_state)
             except BaseException:
                 standing.close()
                 raise
@@ -255,15 +264,25 @@ class Station:
         streams: dict[str, Stream],
         standing: DurableQuery,
         start: Start,
+        state: Choice | None,
+        *,
+        same_state: bool,
     ) -> LiveQuery:
         """Start or resume a durable query. It has a group of its own, because its state is not shared."""
-        if standing.recovered is not None and (
+        logs = {key: self.logs.log(stream) for key, stream in streams.items()}
+        told = ""
+        if standing.recovered is not None and standing.recovered.fresh:
+            before = standing.before if same_state else None
+            usable = before is not None and fits(before.panes, query.physical, self)
+            found = new_state(state, standing.recovered, before, query.physical, same_state=usable, logs=logs)
+            standing.take_state(found.found)
+            told = f"; {found.told}"
+        elif standing.recovered is not None and (
             standing.recovered.layout not in ("", standing.layout)
             or not fits(standing.recovered.panes, query.physical, self)
         ):
             standing.forget_state()
         recovered = standing.recovered
-        logs = {key: self.logs.log(stream) for key, stream in streams.items()}
         if recovered is None:
             offsets = offsets_at(logs, start)
         else:
@@ -288,12 +307,14 @@ class Station:
                 if recovered.panes:
                     self.graph.restore(name, recovered.panes)
                 self._groups.replay(group, recovered.start, self.logs, standing.eras)
-            standing.begin(offsets, self.clock(), logs)
+            if told:
+                standing.discount(self.graph.ledger(name))
+            standing.begin(offsets, self.clock(), logs, (lambda: self.graph.snapshot(name)) if told else dict)
             for key in sorted(set(self.logs.streams()) - streams.keys()):
                 # An older version of the query may have read this stream.
                 self.logs.log(key).forget_reader(reader_of(name))
             live.rows = standing.rows
-            live.note = standing.note(name)
+            live.note = None if (note := standing.note(name)) is None else note + told
             # Last, because it cannot be taken back: from here on nothing may fail.
             self.manager.register(group.name, streams.values(), offsets)
         except BaseException:
@@ -493,6 +514,20 @@ class Station:
             )
             live.trouble = standing.trouble
 
+    def catch_up(self, streams: Mapping[str, Stream]) -> None:
+        """Let the streams of standing queries' answers hold all answers so far: a query that begins now begins after
+        them."""
+        behind = {key: stream for key, stream in streams.items() if is_answers(stream)}
+        if not behind:
+            return
+        self.manager.attend(CATCHING_UP, behind.values())
+        try:
+            adapters = [self._adapters[key] for key in behind]
+            while self.manager.poll() or not all(getattr(adapter, "caught_up", True) for adapter in adapters):
+                pass
+        finally:
+            self.manager.unregister(CATCHING_UP)
+
     # ---- sensors -----------------------------------------------------------------------------------------------------
 
     def _heard(self, stream: str, result: ReadResult) -> None:
@@ -535,6 +570,8 @@ class Station:
 
     def _by_address(self, stream: Stream, clock: Clock) -> Adapter:
         """The adapter of the file attached to the stream, or else of the stream's own address."""
+        if is_answers(stream):
+            return AnswersAdapter(stream, clock, self.directory)
         files = self.database.data.files.get(stream.name.lower())
         url = None if files is None else f"file://{files.source.resolve()}"
         identity = identity_of(self.directory)

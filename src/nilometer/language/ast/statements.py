@@ -144,6 +144,29 @@ class CreateView(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class Replace(Statement):
+    """`REPLACE QUERY name [KEEP STATE | BACKFILL | EMPTY STATE] AS SELECT ...`, `REPLACE STREAM | TABLE | VIEW ...`, or
+    CREATE OR REPLACE. `state` says where the state of the new query comes from; None: the best there is."""
+
+    created: CreateQuery | CreateView | CreateStream | CreateTable
+    state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(Statement):
+    """`PAUSE QUERY name`: it stops where it is, until it is resumed."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resume(Statement):
+    """`RESUME QUERY name`: it goes on where it stopped."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Drop(Statement):
     """`DROP QUERY | STREAM | TABLE | VIEW | NETWORK | SENSOR [IF EXISTS] name [OF stream]`; kind upper-case."""
 

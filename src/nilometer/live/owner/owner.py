@@ -24,6 +24,7 @@ import polars as pl
 
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.live.live_query import LiveQuery
+from nilometer.live.owner.changes import Changes
 from nilometer.live.owner.lock import OwnerLock, holder_of
 from nilometer.live.starts import BEGINNING, NOW, Start
 from nilometer.log.writer import BusyError
@@ -42,6 +43,14 @@ PART_ROWS = 16_384
 """The most rows of one reply."""
 GIVING_WAY = 15.0
 """Seconds that `serve` waits for a command that has embedded an owner."""
+
+
+_LOOPS = threading.local()
+
+
+def in_loop() -> bool:
+    """Whether this thread is an owner's loop that carries out a request: it must not wait for itself."""
+    return bool(getattr(_LOOPS, "running", False))
 
 
 class OwnerGoneError(ResourceError):
@@ -79,6 +88,7 @@ class Owner:
         self.lock = take_lock(directory, embedded=embedded)
         self.giving_way = threading.Event()
         self.asked: dict[str, Asked] = {}
+        self.changes: Changes | None = None
         self._queue: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._closed = False
         self._server: Server | None = None
@@ -146,16 +156,30 @@ class Owner:
         with contextlib.suppress(OwnerGoneError):
             self.submit(call)
 
+    def change(self, do: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Carry out a declaration, or say what is declared."""
+
+        def call() -> dict[str, Any]:
+            if self.changes is None:
+                self.changes = Changes(self.station.database, self.station.directory)
+                self.changes.begin()
+            return self.changes.request(do, fields)
+
+        return self.submit(call)
+
     # ---- in the loop -------------------------------------------------------------------------------------------------
 
     def attend(self) -> None:
         """Carry out what the clients have asked, and wake those whose rows have come."""
         while self._queue:
             call, future = self._queue.popleft()
+            _LOOPS.running = True
             try:
                 future.set_result(call())
             except Exception as error:
                 future.set_exception(error)
+            finally:
+                _LOOPS.running = False
         for asked in self.asked.values():
             if asked.live.waiting or asked.live.finished:
                 asked.ready.set()

@@ -187,7 +187,7 @@ class Session(threading.Thread):
                 owner.station.manager.bell.set()
                 return {}, b""
             case other:
-                raise ConfigurationError(f"no request '{other}'")
+                return owner.change(str(other), request), b""
 
     def _install(self, request: dict[str, Any]) -> dict[str, Any]:
         if len(self._asked) >= QUERIES:

@@ -1,0 +1,55 @@
+"""`nilometer apply`: bring a data directory to what its schema.sql declares, while it runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nilometer.cli.console import message
+from nilometer.cli.options import DataOption, database_of
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("apply")(apply)
+
+
+def apply(
+    data: DataOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the difference.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Drop without asking.")] = False,
+) -> None:
+    """Show how the database differs from its schema.sql, and bring it there.
+
+    What schema.sql declares is created or replaced. What it does not declare is
+    dropped, with its answers, after you have agreed. If `nilometer serve` runs,
+    all of it takes effect there at once.
+
+    Example: nilometer apply --data field/ --dry-run
+    """
+    from nilometer.errors import ConfigurationError
+
+    database = database_of(data, None)
+    if database.keeping is None:
+        raise ConfigurationError("there is no schema.sql to apply", hint="give a directory: --data DIR")
+    script = (Path(database.keeping.directory) / "schema.sql").read_text(encoding="utf-8")
+    steps = database.keeping.request("apply", script=script, dry_run=True, drops=False)["steps"]
+    for what, kind, name, _ in steps:
+        message(f"{what} {kind} {name}")
+    if not steps:
+        message("nothing to do: the database is as schema.sql declares it")
+    if dry_run or not steps:
+        return
+    drops = [f"{kind.lower()} {name}" for what, kind, name, _ in steps if what == "DROP"]
+    if drops and not yes:
+        if not sys.stdin.isatty():
+            raise ConfigurationError(
+                f"{', '.join(drops)} would be dropped, with all answers",
+                hint="add --yes to drop them, or declare them in schema.sql",
+            )
+        typer.confirm(f"Drop {', '.join(drops)}, with all answers?", abort=True, err=True)
+    for line in database.keeping.request("apply", script=script, dry_run=False, drops=True)["told"]:
+        message(line)

@@ -1,0 +1,49 @@
+"""`nilometer execute`: run declarations and changes, in the running database or for the next `serve`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nilometer.cli.console import message, print_records, read_sql
+from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("execute")(execute)
+
+
+def execute(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="Statements, a .sql file, or '-' for stdin.")],
+    data: DataOption = None,
+    json: JsonOption = False,
+    catalog: CatalogOption = None,
+) -> None:
+    """Run statements that change what is declared or what runs: CREATE, REPLACE, PAUSE, RESUME, DROP.
+
+    If `nilometer serve` runs, they take effect there at once.
+
+    Example: nilometer execute --data field/ "CREATE QUERY hot AS SELECT id, x FROM air WHERE x > 60"
+    """
+    from nilometer.engine.query import Query
+    from nilometer.errors import ConfigurationError
+    from nilometer.language import ast, parse_script
+
+    database = database_of(data, catalog)
+    text = read_sql(sql)
+    if any(isinstance(statement, ast.QueryNode) for statement in parse_script(text)):
+        raise ConfigurationError("execute runs no queries", hint="ask a query with: nilometer query")
+    for result in database.execute(text):
+        match result:
+            case None:
+                pass
+            case str():
+                print(result)
+            case Query():
+                raise AssertionError("a query")
+            case _:
+                print_records(result, json)
+    for line in database.told:
+        message(line)

@@ -1,0 +1,150 @@
+"""The declarations of a data directory: its owner has them; where none runs, schema.sql and the control log do.
+
+A change goes to the owner, or is recorded for the next one. A database follows the changes of other clients.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nilometer.errors import NilometerError
+from nilometer.language import ast, parse, print_statement
+
+if TYPE_CHECKING:
+    from nilometer.engine.database import Database
+
+FOLDER = ".nilometer"
+
+
+class Keeping:
+    """Follows the owner's declarations; `known` are those that this database has, by key."""
+
+    def __init__(self, database: Database, directory: Path) -> None:
+        self._database = database
+        self.directory = directory
+        self._known: dict[tuple[str, str], str] = {}
+        self._revision: str | None = None
+
+    def execute(self, statement: ast.Statement) -> str:
+        """Carry out a change, in the owner or for the next one. Returns what was done."""
+        told = str(self.request("execute", text=print_statement(statement))["told"])
+        self.refresh()
+        return told
+
+    def request(self, do: str, **fields: Any) -> dict[str, Any]:
+        """Ask the owner; where there is none, be it as long as it takes."""
+        from nilometer.live.owner.changes import Changes
+        from nilometer.live.owner.client import find_owner
+        from nilometer.live.owner.lock import OwnerLock
+        from nilometer.live.owner.owner import OwnerGoneError
+        from nilometer.log.writer import BusyError
+
+        while True:
+            client = find_owner(self.directory)
+            if client is not None:
+                try:
+                    with client:
+                        return client.request(do, **fields).header
+                except OwnerGoneError:
+                    if do == "execute":
+                        raise  # it may have taken effect: the user has to look
+                    continue
+            try:
+                lock = OwnerLock(self.directory, embedded=True)
+            except BusyError:
+                continue
+            try:
+                self.refresh(owner=False)
+                changes = Changes(self._database, self.directory)
+                changes.begin()
+                found = changes.request(do, fields)
+                self._known = {key: record.text for key, record in changes.control.declared.items()}
+                self._revision = None
+                return found
+            finally:
+                lock.release()
+
+    def refresh(self, *, owner: bool = True) -> None:
+        """Take up what other clients have declared since the last look."""
+        from nilometer.live.owner.owner import in_loop
+
+        if not (self.directory / FOLDER).is_dir() or in_loop():
+            return
+        statements = self._from_owner() if owner else None
+        if statements is None and (not owner or self._revision is not None):
+            statements = self._at_rest()
+        if statements is not None:
+            self._take(statements)
+
+    def _from_owner(self) -> list[str] | None:
+        """The owner's statements if they have changed; None if not, or if there is no owner."""
+        from nilometer.live.owner.client import Client
+        from nilometer.live.owner.owner import OwnerGoneError
+        from nilometer.live.owner.wire import FILE
+
+        if not (self.directory / FILE).exists():
+            return None
+        try:
+            with Client(self.directory) as client:
+                reply = client.request("declarations", known=self._revision).header
+        except (OSError, OwnerGoneError):
+            return None
+        self._revision = reply["revision"]
+        found: list[str] | None = reply.get("statements")
+        return found
+
+    def _at_rest(self) -> list[str]:
+        from nilometer.live.owner.changes import declared_at_rest
+
+        self._revision = None
+        return declared_at_rest(self.directory, (self.directory / "schema.sql").read_text(encoding="utf-8"))
+
+    def _take(self, texts: list[str]) -> None:
+        """Bring the catalog to these statements, in whatever order they can be declared."""
+        from nilometer.live.owner.statements import differences, statements_of
+
+        wanted = statements_of(";\n".join(texts))
+        steps = differences(self._known, wanted)
+        for step in steps:
+            if step.what == "DROP" and step.kind not in ("SENSORS", "STREAMS"):
+                name, _, stream = step.name.partition(" OF ")
+                identifier: str | int = (
+                    int(name) if step.kind == "SENSOR" and name.lstrip("-").isdecimal() else name
+                )
+                self._database.catalog.drop(step.kind, identifier, if_exists=True, stream=stream or None)
+        pending = [step for step in steps if step.what != "DROP"]
+        while pending:
+            refused: list[tuple[Any, NilometerError]] = []
+            for step in pending:
+                statement = parse(step.text)
+                assert isinstance(statement, ast.Statement), "a declaration"
+                try:
+                    if step.what == "REPLACE" and step.kind in ("QUERY", "VIEW", "STREAM", "TABLE"):
+                        statement = ast.Replace(statement)  # type: ignore[arg-type]
+                    self._database.declare(statement, step.text)
+                except NilometerError as error:
+                    refused.append((step, error))
+            if len(refused) == len(pending):
+                for step, why in refused:
+                    self._database.notes.append(f"{step.kind.lower()} {step.name} is left out: {why.message}")
+                break
+            pending = [step for step, _ in refused]
+        self._known = {key: text for key, (_, text) in wanted.items()}
+
+
+def open_kept(database: Database, directory: Path, script: str) -> None:
+    """Declare what the owner has; where none runs, what schema.sql says, and what clients have added."""
+    keeping = Keeping(database, directory)
+    statements = keeping._from_owner() if (directory / FOLDER).is_dir() else None
+    if statements is None:
+        # The script itself first: its errors have a place.
+        database.execute(script)
+        from nilometer.live.owner.statements import statements_of
+
+        keeping._known = {key: text for key, (_, text) in statements_of(script).items()}
+        if (directory / FOLDER / "control").exists():
+            keeping._take(keeping._at_rest())
+    else:
+        keeping._take(statements)
+    database.keeping = keeping

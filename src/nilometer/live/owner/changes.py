@@ -1,0 +1,317 @@
+"""Carries out declarations and changes in a data directory: in the running owner, or where none runs.
+
+    statement ─► catalog (refused if it makes no sense) ─► control log, durable ─► the running queries
+
+`roster` has the running standing queries; without one, a change takes effect with the next `serve`, at the place of
+the logs that its record names. A stream, table, view or query that others read is not dropped.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from nilometer.catalog.answer_streams import is_answers
+from nilometer.errors import CatalogError, ConfigurationError, NilometerError
+from nilometer.language import ast, parse, print_statement
+from nilometer.live import upkeep
+from nilometer.live.control import folder_of
+from nilometer.live.owner.control_log import CLIENT, SCHEMA, ControlLog, Record
+from nilometer.live.owner.statements import Difference, Key, differences, named, readers, statements_of
+from nilometer.live.starts import BEGINNING, NOW, Start, offsets_at
+from nilometer.log import LogDirectory, Offset
+from nilometer.log.directory import PLACE
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.writer import BusyError
+from nilometer.plan import physical
+
+if TYPE_CHECKING:
+    from nilometer.live.declarations import Declarations
+    from nilometer.live.roster import Roster
+
+REPLACEABLE = (ast.CreateQuery, ast.CreateView, ast.CreateStream, ast.CreateTable)
+
+
+class Changes:
+    """For use by the owner's loop, or by whoever holds the owner's lock."""
+
+    def __init__(self, database: Declarations, directory: Path, roster: Roster | None = None) -> None:
+        self.database = database
+        self.directory = directory
+        self.roster = roster
+        self.control = ControlLog(directory)
+        self._born = time.time_ns()
+
+    @property
+    def revision(self) -> str:
+        """Another one after every change."""
+        return f"{self._born}-{self.control.records}"
+
+    # ---- requests ----------------------------------------------------------------------------------------------------
+
+    def request(self, do: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Carry out a request of a client."""
+        match do:
+            case "execute":
+                statement = parse(str(fields["text"]))
+                if not isinstance(statement, ast.Statement):
+                    raise ConfigurationError("this is a query, not a declaration")
+                return {"told": self.execute(statement)}
+            case "declarations":
+                if fields.get("known") == self.revision:
+                    return {"revision": self.revision}
+                texts = [record.text for record in self.control.declared.values()]
+                return {"revision": self.revision, "statements": texts}
+            case "apply":
+                return self.apply(
+                    str(fields["script"]), dry_run=bool(fields["dry_run"]), drops=bool(fields["drops"])
+                )
+        raise ConfigurationError(f"no request '{do}'")
+
+    # ---- schema.sql --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> list[Difference]:
+        """At the start of an owner: take up what schema.sql declares by now."""
+        try:
+            script = (self.directory / "schema.sql").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            script = ""
+        return self.adopt(script)
+
+    def adopt(self, script: str) -> list[Difference]:
+        """At the start: record what schema.sql declares by now, and what it no longer does. What clients have
+        declared stays. Returns the steps, unless this is the first start."""
+        first = not self.control.records
+        self._finish_drops()
+        steps = differences(self.control.adopted, statements_of(script))
+        for step in steps:
+            before = self.control.declared.get((step.kind, step.name.lower()))
+            if step.what == "DROP":
+                self._record("FORGET", step.kind, step.name, origin=SCHEMA)
+            else:
+                offsets = {} if before is None else before.offsets
+                if step.kind == "QUERY" and before is None:
+                    offsets = self._offsets(step.name)
+                if step.kind == "QUERY" and before is not None and self.roster is not None:
+                    self.roster.old_texts[step.name.lower()] = before.text
+                self._record(step.what, step.kind, step.name, step.text, SCHEMA, offsets)
+        return [] if first else steps
+
+    def apply(self, script: str, *, dry_run: bool, drops: bool) -> dict[str, Any]:
+        """Bring the database to what a script declares. `drops`: also drop what it does not declare."""
+        steps = differences({k: r.text for k, r in self.control.declared.items()}, statements_of(script))
+        told: list[str] = []
+        for step in steps if not dry_run else ():
+            if step.what == "DROP" and not drops:
+                continue
+            statement = self._drop_statement(step) if step.what == "DROP" else parse(step.text)
+            if statement is None:
+                told.append(
+                    f"{step.kind} {step.name} cannot be taken back while it runs: it goes with the next serve"
+                )
+                continue
+            if step.what == "REPLACE" and isinstance(statement, REPLACEABLE):
+                statement = ast.Replace(statement)
+            assert isinstance(statement, ast.Statement)
+            told.append(self.execute(statement, SCHEMA))
+        return {"steps": [[step.what, step.kind, step.name, step.text] for step in steps], "told": told}
+
+    def _drop_statement(self, step: Difference) -> ast.Statement | None:
+        if step.kind == "SENSOR":
+            identifier, _, stream = step.name.partition(" OF ")
+            return ast.Drop(
+                "SENSOR", int(identifier) if identifier.lstrip("-").isdecimal() else identifier, stream=stream
+            )
+        return None if step.kind in ("SENSORS", "STREAMS") else ast.Drop(step.kind, step.name)
+
+    # ---- one statement -----------------------------------------------------------------------------------------------
+
+    def execute(self, statement: ast.Statement, origin: str = CLIENT) -> str:
+        """Carry out a declaration or change. Returns what was done, for a person."""
+        match statement:
+            case ast.Pause(name=name) | ast.Resume(name=name):
+                return self._steer(name, paused=isinstance(statement, ast.Pause))
+            case ast.Drop():
+                return self._drop(statement, origin)
+            case ast.Replace(created=created, state=state):
+                return self._replace(created, state, origin)
+            case _ if (found := named(statement)) is not None:
+                kind, name = found
+                text = print_statement(statement)
+                self.database.declare(statement, text)
+                offsets = self._offsets(name) if kind == "QUERY" else {}
+                try:
+                    self._record("CREATE", kind, name, text, origin, offsets)
+                except NilometerError:
+                    self._take_back(kind, name)
+                    raise
+                return self._begin(name, offsets) if kind == "QUERY" else f"{kind.lower()} {name} is there"
+        raise ConfigurationError(f"cannot execute {type(statement).__name__}")
+
+    def _begin(self, name: str, offsets: Mapping[str, Offset]) -> str:
+        if self.roster is None:
+            return f"{name} is declared; nilometer serve runs it, from here on"
+        definition = self.database.catalog.query(name)
+        assert definition is not None, "a query that is not declared"
+        return self.roster.add(definition, offsets)
+
+    def _take_back(self, kind: str, name: str) -> None:
+        if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW"):
+            self.database.catalog.drop(kind, name)
+
+    def _drop(self, statement: ast.Drop, origin: str) -> str:
+        kind, name = statement.kind, str(statement.name)
+        catalog = self.database.catalog
+        if kind in ("QUERY", "STREAM", "TABLE", "VIEW"):
+            found = readers(catalog, name)
+            if found:
+                raise CatalogError(
+                    f"'{name}' is read by {', '.join(found)}",
+                    detail=f"a {kind.lower()} that others read is not dropped",
+                    hint=f"drop {'that one' if len(found) == 1 else 'those'} first",
+                )
+        if kind == "QUERY" and catalog.query(name) is not None:
+            self._refuse_busy_sinks(name)
+        if not catalog.drop(kind, statement.name, statement.if_exists, statement.stream):
+            return f"there is no {kind.lower()} {name}"
+        shown = f"{name} OF {statement.stream}" if kind == "SENSOR" else name
+        self._record("DROP", kind, shown, origin=origin)
+        if kind == "QUERY":
+            if self.roster is not None:
+                self.roster.drop(name)
+            self._delete(name)
+        note = f"{kind.lower()} {shown} is dropped"
+        if (kind, shown.lower()) in self.control.adopted:
+            note += "; schema.sql still declares it, and `nilometer apply` would create it again"
+        return note
+
+    def _refuse_busy_sinks(self, name: str) -> None:
+        for sink in sorted((folder_of(self.directory, name) / "sinks").glob("*")):
+            courier = LocalFiles(sink).holder()
+            if courier is not None:
+                raise BusyError(
+                    f"'{name}' cannot be dropped while its answers are delivered: {courier} does that",
+                    hint="stop that process first: a serve, run or answers with --to",
+                )
+
+    def _delete(self, name: str) -> None:
+        if folder_of(self.directory, name).is_dir():
+            upkeep.drop(self.database, name)
+        if self.database.catalog.extent(name) is None:
+            # Its answers as a stream; nobody reads them any more.
+            shutil.rmtree(self.directory / PLACE / quote(name.lower(), safe=""), ignore_errors=True)
+        self.control.forget_dropped(("QUERY", name.lower()))
+
+    def _finish_drops(self) -> None:
+        """A crash may have come between the record of a drop and the drop."""
+        for kind, name in list(self.control.dropped):
+            if kind == "QUERY":
+                self._delete(name)
+
+    def _replace(self, created: ast.Statement, state: str | None, origin: str) -> str:
+        found = named(created)
+        assert found is not None, "a thing without a name"
+        kind, name = found
+        before = self.control.declared.get((kind, name.lower()))
+        text = print_statement(created)
+        catalog = self.database.catalog
+        if before is None and not any((catalog.query(name), catalog.extent(name), catalog.view(name))):
+            return self.execute(created, origin)
+        if before is not None and before.text == text:
+            return f"{name} is unchanged"
+        old = self.database.catalog.query(name)
+        if kind == "QUERY" and old is not None and self.roster is not None:
+            # Refused before anything has changed.
+            self.roster.check_state(old.text, print_statement(created.query), state)  # type: ignore[attr-defined]
+        self.database.declare(ast.Replace(created), text)  # type: ignore[arg-type]
+        self._record("REPLACE", kind, name, text, origin, {} if before is None else before.offsets)
+        if self.roster is None:
+            return f"{name} is replaced; nilometer serve goes on with it"
+        if kind == "QUERY":
+            definition = self.database.catalog.query(name)
+            assert definition is not None, "a query that was just declared"
+            return self.roster.replace(definition, None if old is None else old.text, state)
+        told = [f"{kind.lower()} {name} is replaced"]
+        for query in self._standing_readers(name):
+            definition = self.database.catalog.query(query)
+            if definition is not None:
+                told.append(self.roster.replace(definition, None, None))
+        return "; ".join(told)
+
+    def _standing_readers(self, name: str) -> list[str]:
+        """The queries that read it, also through views."""
+        found: dict[str, None] = {}
+        for reader in readers(self.database.catalog, name):
+            if self.database.catalog.query(reader) is not None:
+                found[reader] = None
+            if self.database.catalog.view(reader) is not None:
+                found |= dict.fromkeys(self._standing_readers(reader))
+        return list(found)
+
+    def _steer(self, name: str, *, paused: bool) -> str:
+        _, name = upkeep.known(self.database, name)
+        (upkeep.pause if paused else upkeep.resume)(self.database, name)
+        self._record("PAUSE" if paused else "RESUME", "QUERY", name)
+        if self.roster is not None:
+            self.roster.look_now()
+        return f"{name} {'is paused' if paused else 'goes on'}"
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    def _offsets(self, name: str) -> dict[str, Offset]:
+        """Where a new query begins: as it says, or now."""
+        definition = self.database.catalog.query(name)
+        if definition is None:
+            return {}
+        starting = definition.starting
+        start: Start = BEGINNING if isinstance(starting, str) else NOW if starting is None else starting
+        logs = LogDirectory(self.directory)
+        streams = physical.streams_of(self.database.sql(definition.text).physical)
+        if self.roster is not None:
+            self.roster.station.catch_up(streams)
+        else:
+            # Nobody answers until the next owner begins; it then begins after what was answered before.
+            streams = {key: stream for key, stream in streams.items() if not is_answers(stream)}
+        return offsets_at({key: logs.log(stream) for key, stream in streams.items()}, start)
+
+    def _record(
+        self,
+        what: str,
+        kind: str,
+        name: str,
+        text: str = "",
+        origin: str = CLIENT,
+        offsets: Mapping[str, Offset] | None = None,
+    ) -> None:
+        self.control.append(Record(what, kind, name, text, origin, offsets or {}, time.time_ns() // 1_000))
+
+
+def take_up(database: Declarations, roster: Roster, say: Callable[[str], None]) -> Changes:
+    """Begin as the owner: what schema.sql and clients have declared, each query at its place in the logs."""
+    directory = database.data.base
+    assert directory is not None, "an owner without a directory"
+    changes = Changes(database, directory, roster)
+    for step in changes.begin():
+        say(f"schema.sql has changed: {step}")
+    for (kind, name), record in changes.control.declared.items():
+        if kind == "QUERY" and record.offsets:
+            roster.starts[name] = record.offsets
+        if record.origin == CLIENT and kind == "QUERY":
+            say(f"{record.name} is not in schema.sql: a client has created it")
+    return changes
+
+
+def declared_at_rest(directory: Path, script: str) -> list[str]:
+    """What is declared where no owner runs: as the next one will find it."""
+    control = ControlLog(directory)
+    texts: dict[Key, str] = {key: record.text for key, record in control.declared.items()}
+    for step in differences(control.adopted, statements_of(script)):
+        if step.what == "DROP":
+            texts.pop((step.kind, step.name.lower()), None)
+        else:
+            texts[step.kind, step.name.lower()] = step.text
+    return list(texts.values())

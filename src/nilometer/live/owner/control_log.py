@@ -1,0 +1,147 @@
+"""The control log of a data directory, `.nilometer/control`: every declaration and change that took effect, in order.
+
+A line is a checksum and a record in JSON. The laws: a change is a record, durable, before it takes effect, with the
+offset in each stream's log at which it does; so whoever starts next installs each query at the same place. Only the
+owner appends. A line that a crash has torn is cut off; a damaged line before it is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nilometer.errors import DataError
+from nilometer.log import Offset
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.writer import resources
+
+FILE = "control"
+SCHEMA = "schema.sql"
+"""The origin of what schema.sql declares; everything else comes from a client."""
+CLIENT = "client"
+SPARE = 1_000
+"""The log is rewritten when it is opened with more than this many records that no longer matter, if they are the most."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """`what` is CREATE, REPLACE, DROP, FORGET (it has left schema.sql; its answers stay), PAUSE, RESUME or ADOPTED (a
+    client has changed it since it was taken up from schema.sql). `kind` and
+    `name` say of which thing, `text` is the statement. `offsets` is where in its streams' logs a query begins."""
+
+    what: str
+    kind: str
+    name: str
+    text: str = ""
+    origin: str = CLIENT
+    offsets: Mapping[str, Offset] = field(default_factory=dict)
+    at: int = 0
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the thing."""
+        return self.kind, self.name.lower()
+
+    def line(self) -> bytes:
+        """The record as a line of the file."""
+        body = json.dumps(
+            asdict(self) | {"offsets": {k: [o.number, o.position] for k, o in self.offsets.items()}}
+        )
+        return f"{zlib.crc32(body.encode()):08x} {body}\n".encode()
+
+    @staticmethod
+    def of(line: bytes) -> Record:
+        """The inverse of `line`. Raises ValueError."""
+        checksum, _, body = line.partition(b" ")
+        if not line.endswith(b"\n") or f"{zlib.crc32(body[:-1]):08x}".encode() != checksum:
+            raise ValueError("a damaged line")
+        found: dict[str, Any] = json.loads(body)
+        offsets = {key: Offset(number, at) for key, (number, at) in found.pop("offsets").items()}
+        return Record(**found, offsets=offsets)
+
+
+class ControlLog:
+    """Read when it is opened. `declared` has the last CREATE or REPLACE of each thing that exists, in order;
+    `dropped` the things whose last record is DROP."""
+
+    def __init__(self, directory: Path) -> None:
+        self._files = LocalFiles(directory / ".nilometer")
+        self.declared: dict[tuple[str, str], Record] = {}
+        self.dropped: set[tuple[str, str]] = set()
+        self.adopted: dict[tuple[str, str], str] = {}
+        """The declarations of schema.sql that were taken up; a client may have changed or dropped the thing since."""
+        self.records = 0
+        try:
+            data = bytes(self._files.read(FILE))
+        except FileNotFoundError:
+            data = b""
+        lines = data.splitlines(keepends=True)
+        self._size = 0
+        for number, line in enumerate(lines, 1):
+            try:
+                record = Record.of(line)
+            except (ValueError, TypeError, KeyError):
+                if number == len(lines):
+                    break  # torn by a crash: it never took effect
+                raise DataError(
+                    f"line {number} of the control log is damaged",
+                    detail=str(self._files.directory / FILE),
+                    hint="take it from a backup; or remove the file: only what schema.sql declares is left then",
+                ) from None
+            self._size += len(line)
+            self._take(record)
+
+    def append(self, record: Record) -> None:
+        """Make a record durable. Only the owner calls this."""
+        if self.records > SPARE + 2 * (len(self.declared) + len(self.dropped) + len(self.adopted)):
+            self._rewrite()
+        with resources(self._files.place):
+            path = self._files.directory / FILE
+            if not path.exists():
+                self._files.replace(FILE, b"")
+            handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                os.ftruncate(handle, self._size)
+                line = record.line()
+                written = 0
+                while written < len(line):
+                    written += os.pwrite(handle, line[written:], self._size + written)
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        self._size += len(line)
+        self._take(record)
+
+    def _rewrite(self) -> None:
+        """Keep only what matters."""
+        data = b"".join(record.line() for record in self.declared.values())
+        data += b"".join(Record("ADOPTED", *key, text, SCHEMA).line() for key, text in self.adopted.items())
+        data += b"".join(Record("DROP", *key).line() for key in sorted(self.dropped))
+        with resources(self._files.place):
+            self._files.replace(FILE, data)
+        self._size = len(data)
+        self.records = len(self.declared) + len(self.dropped) + len(self.adopted)
+
+    def _take(self, record: Record) -> None:
+        self.records += 1
+        if record.origin == SCHEMA and record.what in ("CREATE", "REPLACE", "ADOPTED"):
+            self.adopted[record.key] = record.text
+        elif record.origin == SCHEMA:
+            self.adopted.pop(record.key, None)
+        match record.what:
+            case "CREATE" | "REPLACE":
+                self.declared[record.key] = record
+                self.dropped.discard(record.key)
+            case "DROP" | "FORGET":
+                self.declared.pop(record.key, None)
+                if record.what == "DROP":
+                    self.dropped.add(record.key)
+
+    def forget_dropped(self, key: tuple[str, str]) -> None:
+        """The leftovers of a dropped thing are gone."""
+        self.dropped.discard(key)

@@ -1,0 +1,104 @@
+"""The declarations of a database as statements: what each declares, what it reads, and how two sets of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nilometer.language import ast, parse, parse_script, print_statement
+from nilometer.language.walk import walk
+
+if TYPE_CHECKING:
+    from nilometer.catalog import Catalog
+
+Key = tuple[str, str]
+"""The kind and the lower-case name of a declared thing."""
+
+Declaring = (
+    ast.CreateStream
+    | ast.CreateTable
+    | ast.CreateSensor
+    | ast.CopySensors
+    | ast.CopyStreams
+    | ast.CreateNetwork
+    | ast.CreateQuery
+    | ast.CreateView
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One step from the present declarations to the wanted ones. `what` is CREATE, REPLACE or DROP."""
+
+    what: str
+    kind: str
+    name: str
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.kind} {self.name}"
+
+
+def named(statement: ast.Statement) -> tuple[str, str] | None:
+    """The kind and the name of the declared thing; None for a statement that declares nothing."""
+    match statement:
+        case ast.CreateStream(name=name):
+            return "STREAM", name
+        case ast.CreateTable(name=name):
+            return "TABLE", name
+        case ast.CreateSensor(identifier=identifier, stream=stream):
+            return "SENSOR", f"{identifier} OF {stream}"
+        case ast.CopySensors(path=path, stream=stream):
+            return "SENSORS", f"{path} OF {stream}"
+        case ast.CopyStreams(path=path):
+            return "STREAMS", path
+        case ast.CreateNetwork(name=name):
+            return "NETWORK", name
+        case ast.CreateQuery(name=name):
+            return "QUERY", name
+        case ast.CreateView(name=name):
+            return "VIEW", name
+    return None
+
+
+def statements_of(script: str) -> dict[Key, tuple[str, str]]:
+    """The name and the canonical text of each declaration in a script, by its key, in order."""
+    found: dict[Key, tuple[str, str]] = {}
+    for statement in parse_script(script):
+        key = named(statement) if isinstance(statement, ast.Statement) else None
+        if key is not None:
+            found[key[0], key[1].lower()] = key[1], print_statement(statement)
+    return found
+
+
+def differences(present: Mapping[Key, str], wanted: Mapping[Key, tuple[str, str]]) -> list[Difference]:
+    """The steps from one set of declarations to another: first what goes, those that read others before these, then
+    what changes, then what comes."""
+    gone = [
+        Difference("DROP", kind, name) for kind, name in reversed(list(present)) if (kind, name) not in wanted
+    ]
+    steps = []
+    for key, (name, text) in wanted.items():
+        if key not in present:
+            steps.append(Difference("CREATE", key[0], name, text))
+        elif present[key] != text:
+            steps.append(Difference("REPLACE", key[0], name, text))
+    order = ("QUERY", "VIEW", "SENSOR", "SENSORS", "NETWORK", "TABLE", "STREAM", "STREAMS")
+    return sorted(gone, key=lambda step: order.index(step.kind)) + steps
+
+
+def reads(text: str) -> set[str]:
+    """The lower-case names that a query reads in FROM."""
+    return {node.name.lower() for node in walk(parse(text)) if isinstance(node, ast.ExtentSource)}
+
+
+def readers(catalog: Catalog, name: str, besides: Iterable[str] = ()) -> list[str]:
+    """The queries and views that read a stream, table, view or query."""
+    found = []
+    texts = [(query.name, query.text) for query in catalog.queries()]
+    texts += [(view.name, view.text) for view in catalog.views()]
+    for reader, text in texts:
+        if reader not in besides and name.lower() in reads(text):
+            found.append(reader)
+    return found

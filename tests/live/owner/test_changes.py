@@ -1,0 +1,180 @@
+"""Queries, views and streams come, change and go in a running database; a control log says where each began."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from live.owner.owners import field, owned, write
+from nilometer.engine import Database, connect
+from nilometer.errors import CatalogError, ConfigurationError, DataError, NilometerError
+from nilometer.live.control import folder_of
+from nilometer.live.owner.changes import take_up
+from nilometer.live.owner.control_log import ControlLog, Record
+from nilometer.live.owner.owner import Owner
+from nilometer.live.roster import Roster
+from nilometer.log import Offset
+
+SUMS = "SELECT id, SUM(x) AS total FROM air [RANGE 4 MINUTES SLIDE 2 MINUTES] GROUP BY id"
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Owner]:
+    """What `nilometer serve` does, in a thread."""
+    database = connect(folder)
+    with owned(database) as owner:
+
+        def begin() -> None:
+            roster = Roster(owner.station, database.catalog.queries())
+            assert database.keeping is not None
+            database.keeping.refresh(owner=False)
+            database.keeping = None
+            owner.changes = take_up(database, roster, lambda _: None)
+            roster.begin(alone=False)
+
+        owner.submit(begin)
+        yield owner
+
+
+def answered(database: Database, name: str, count: int) -> list[dict[str, object]]:
+    """The first answers of a standing query, as soon as there are that many."""
+    found = []
+    for row in database.answers(name, follow=True):
+        found.append(row)
+        if len(found) == count:
+            break
+    return found
+
+
+def reference(database: Database, text: str) -> list[dict[str, object]]:
+    return list(database.sql(text).run("reference", finished=False))
+
+
+def test_a_query_is_created_changed_and_dropped_while_it_runs(tmp_path: Path) -> None:
+    database = field(tmp_path)
+    write(tmp_path, 0, 5)
+    with serving(tmp_path) as owner:
+        database.execute(f"CREATE QUERY sums STARTING AT BEGINNING AS {SUMS}")
+        assert database.told == ["sums begins"]
+        whole = reference(database, SUMS)
+        assert answered(database, "sums", 4) == whole[:4]
+        other = connect(tmp_path)
+        assert [query.name for query in other.catalog.queries()] == ["sums"]
+        other.execute("PAUSE QUERY sums")
+        assert not owner.submit(lambda: list(owner.station.queries))
+        other.execute("RESUME QUERY sums")
+        assert owner.submit(lambda: list(owner.station.queries)) == ["sums"]
+        write(tmp_path, 5, 6)
+        answered(database, "sums", 8)
+        database.execute("DROP QUERY sums")
+        assert not owner.submit(lambda: list(owner.station.queries))
+        assert not folder_of(tmp_path, "sums").exists()
+        with pytest.raises(ConfigurationError, match="no standing query 'sums'"):
+            list(other.answers("sums"))
+
+
+@pytest.mark.parametrize("state", ["", "KEEP STATE", "BACKFILL"])
+def test_a_changed_query_has_no_half_filled_window(tmp_path: Path, state: str) -> None:
+    database = field(tmp_path)
+    write(tmp_path, 0, 9)
+    having = f"{SUMS} HAVING SUM(x) > 10"
+    with serving(tmp_path):
+        database.execute(f"CREATE QUERY sums STARTING AT BEGINNING AS {SUMS}")
+        before = len(answered(database, "sums", 8))
+        database.execute(f"REPLACE QUERY sums {state} AS {having}")
+        assert ("keeps its state" in database.told[0]) == (state != "BACKFILL")
+        write(tmp_path, 9, 8)
+        rows = answered(database, "sums", before + 4)
+        later = [row for row in reference(database, having) if row["tick"] > rows[before - 1]["tick"]]
+        assert rows[before:] == later[:4]
+
+
+def test_a_wider_window_is_read_from_the_log_and_keep_state_is_refused(tmp_path: Path) -> None:
+    database = field(tmp_path)
+    write(tmp_path, 0, 9)
+    wider = SUMS.replace("4 MINUTES", "6 MINUTES")
+    with serving(tmp_path):
+        database.execute(f"CREATE QUERY sums STARTING AT BEGINNING AS {SUMS}")
+        before = len(answered(database, "sums", 8))
+        with pytest.raises(ConfigurationError, match="another state"):
+            database.execute(f"REPLACE QUERY sums KEEP STATE AS {wider}")
+        database.execute(f"REPLACE QUERY sums AS {wider}")
+        assert "its first window is complete" in database.told[0]
+        write(tmp_path, 9, 8)
+        rows = answered(database, "sums", before + 4)
+    later = [row for row in reference(database, wider) if row["tick"] > rows[before - 1]["tick"]]
+    assert rows[before:] == later[:4]
+
+
+def test_a_query_that_is_created_while_nobody_serves_begins_where_the_log_was(tmp_path: Path) -> None:
+    database = field(tmp_path)
+    write(tmp_path, 0, 5)
+    rows = database.sql("SELECT * FROM air").live(start="beginning")
+    assert len([next(rows) for _ in range(10)]) == 10
+    rows.close()
+    database.execute("CREATE QUERY every AS SELECT id, x FROM air")
+    assert "serve runs it" in database.told[0]
+    assert ControlLog(tmp_path).declared["QUERY", "every"].offsets["air"].position == 10
+    write(tmp_path, 5, 2)
+    with serving(tmp_path):
+        assert len(answered(database, "every", 4)) == 4
+    assert [row["x"] for row in connect(tmp_path).answers("every")] == [6.0, 7.0, 7.0, 8.0]
+
+
+def test_schema_sql_is_the_declared_state(tmp_path: Path) -> None:
+    database = field(tmp_path, "CREATE QUERY sums AS SELECT id, x FROM air;\n")
+    script = (tmp_path / "schema.sql").read_text()
+    with serving(tmp_path) as owner:
+        database.execute("CREATE QUERY mine AS SELECT id FROM air")
+        changed = (
+            script.replace("SELECT id, x", "SELECT x")
+            + "CREATE VIEW low AS SELECT id, x FROM air WHERE x < 3;"
+        )
+        (tmp_path / "schema.sql").write_text(changed)
+        assert database.keeping is not None
+        asked = database.keeping.request("apply", script=changed, dry_run=True, drops=False)
+        assert [step[:3] for step in asked["steps"]] == [
+            ["DROP", "QUERY", "mine"],
+            ["REPLACE", "QUERY", "sums"],
+            ["CREATE", "VIEW", "low"],
+        ]
+        database.keeping.request("apply", script=changed, dry_run=False, drops=True)
+        assert owner.submit(lambda: list(owner.station.queries)) == ["sums"]
+        assert connect(tmp_path).catalog.view("low") is not None
+    assert [query.text for query in connect(tmp_path).catalog.queries()] == ["SELECT x FROM air"]
+
+
+def test_a_stream_that_is_read_is_not_dropped(tmp_path: Path) -> None:
+    database = field(tmp_path)
+    with serving(tmp_path):
+        database.execute(
+            "CREATE VIEW warm AS SELECT id, x FROM air WHERE x > 3; CREATE QUERY q AS SELECT id FROM warm"
+        )
+        for statement, reader in (("DROP STREAM air", "warm"), ("DROP VIEW warm", "q")):
+            with pytest.raises(CatalogError, match=f"is read by {reader}"):
+                database.execute(statement)
+        database.execute("DROP QUERY q; DROP VIEW warm")
+        with pytest.raises(NilometerError):
+            connect(tmp_path).sql("SELECT id FROM warm")
+
+
+def test_a_torn_record_never_was_and_a_damaged_one_is_an_error(tmp_path: Path) -> None:
+    log = ControlLog(tmp_path)
+    for number in range(3):
+        log.append(
+            Record("CREATE", "QUERY", f"q{number}", "CREATE QUERY ...", offsets={"air": Offset(1, number)})
+        )
+    path = tmp_path / ".nilometer" / "control"
+    whole = path.read_bytes()
+    assert ControlLog(tmp_path).declared == log.declared
+    path.write_bytes(whole[:-5])
+    torn = ControlLog(tmp_path)
+    assert [name for _, name in torn.declared] == ["q0", "q1"]
+    torn.append(Record("DROP", "QUERY", "q0"))
+    assert [name for _, name in ControlLog(tmp_path).declared] == ["q1"]
+    path.write_bytes(b"x" + whole[1:])
+    with pytest.raises(DataError, match="line 1 of the control log is damaged"):
+        ControlLog(tmp_path)
