@@ -35,7 +35,7 @@ def test_everything_within_is_made_for_its_owner(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     found = [tmp_path / ".nilometer", *(tmp_path / ".nilometer").rglob("*")]
-    assert any(path.is_file() and "results" in str(path) for path in found)
+    assert any(path.is_file() and "commits" in str(path) for path in found)
     loose = [f"{mode(path):o} {path}" for path in found if mode(path) & 0o077]
     assert loose == []
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from nilometer.live.control import first_number, floor_of, keep_floor
 from nilometer.log.local_files import LocalFiles
+from nilometer.log.manifest import trimming
 from nilometer.log.reader import Cursor, Offset
 from nilometer.log.readers import offsets
 from nilometer.log.results.shared_log import index_at, last_full_segment
@@ -77,6 +78,7 @@ def delete_dead_segments(directory: Path, files: LocalFiles) -> int:
             if kept:
                 return deleted
         with resources(files.place):
+            trimming(files, following)
             files.delete(segment.name)
             files.delete(segment.index_name)
         deleted += 1

@@ -122,8 +122,13 @@ def lost_end(files: Files, end: SegmentId, known: Mapping[str, SegmentId]) -> Lo
 
 
 def orphans(files: Files) -> list[str]:
-    """The indexes of missing segments. Those before the first segment are what a crash left of retention."""
+    """The indexes of missing segments. Those before the first segment are what a crash left of retention; of a segment
+    after the last one that was begun, there never were any rows."""
     ids = segment_ids(files)
     names = {segment.index_name for segment in ids}
     first = ids[0].index_name if ids else ""
+    with contextlib.suppress(DataError):
+        manifest = manifest_of(files)
+        if manifest is not None:
+            names |= {name for name in files.names() if name > manifest.last.index_name}
     return [name for name in files.names() if name.endswith(INDEX) and name not in names and name > first]
