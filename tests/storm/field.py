@@ -11,7 +11,7 @@ import nilometer
 from nilometer.engine import Database
 from nilometer.live.books import query_books, stream_books
 from nilometer.live.standing import result_log
-from nilometer.log import LogDirectory
+from nilometer.log import LogDirectory, StreamLog
 from nilometer.plan.reference import same_answer
 from storm.publishers import Reading, value_of
 
@@ -71,7 +71,7 @@ def check_all(folder: Path, acknowledged: set[Reading], judge: str = "reference"
         given = pl.concat(frames).rows() if frames else []
         difference = same_answer(expected.rows, given)
         assert difference is None, f"{name}: {difference}"
-        assert result_log(folder, name)._log.verify().damages == ()
+        assert StreamLog(result_log(folder, name).files).verify().damages == ()
     for books in query_books(found):
         assert books["read"] == len(rows), books
     verdict = LogDirectory(folder).log("air").verify()

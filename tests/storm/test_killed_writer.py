@@ -65,13 +65,13 @@ def plans() -> list[str]:
         if name.endswith("cut"):  # only a torn tail is cut: that takes two deaths
             found += [f"during_write:4@log {name}:1@log", f"during_write:2@results {name}:1@results"]
         elif name.endswith("delete"):  # the index of a segment that was sealed by a clean end
-            found += [f"- {name}:1@log", f"- {name}:1@results", f"{name}:2@state"]
+            found += [f"- {name}:1@log", f"- {name}:1@results", f"{name}:1@state"]
         elif "write" in name:
             found += [f"{name}:3@log", f"{name}:3@results"]
         else:
             found += [f"{name}:2@log", f"{name}:1@results"]
             if "fsync" not in name or "directory" in name:
-                found.append(f"{name}:2@state")
+                found.append(f"{name}:1@state")
     return found
 
 

@@ -124,6 +124,7 @@ class SharedCommits:
         self.states = StateFiles(directory, failpoint)
         self.queries: dict[str, SharedQuery] = {}
         self.trouble: str | None = None
+        self._unsaved = False
         self._pending: dict[str, Line] = {}
         self._committed: dict[int, dict[str, Offset]] = {}
         self._committed_at = self._saved_at = now
@@ -350,10 +351,12 @@ class SharedCommits:
         return self.trouble is None
 
     def retry(self) -> None:
-        """Retry a commit that failed; `trouble` says whether it has passed."""
+        """Retry a commit that failed; `trouble` says whether it has passed. A checkpoint that failed is due again."""
         try:
             self.log.retry()
             self.trouble = None
+            if self._unsaved:
+                self._saved_at -= CHECKPOINT_EVERY
         except ResourceError as error:
             self.trouble = error.message
 
@@ -384,8 +387,9 @@ class SharedCommits:
         try:
             self.states.save(states, [*self.log.index.places])
         except ResourceError as error:
-            self.trouble = error.message
+            self.trouble, self._unsaved = error.message, True
             return
+        self._unsaved = False
         for key, state in states.items():
             self.queries[key].held = state.offsets
         # After the checkpoint, never before: a recovery reads from here on. Without space on the disk, retention

@@ -213,6 +213,8 @@ class SharedQueries:
         if self._commits is None:
             return
         commits, now = self._commits, self._clock()
+        if commits.trouble is not None:
+            commits.retry()
         answers = {}
         for live in queries:
             frames = self._fetch(live)

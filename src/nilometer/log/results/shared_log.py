@@ -246,6 +246,7 @@ class SharedLog:
                 self.index.place(place.name)
             lines = [replace(line, about=True) for line in lines]
             lines += [Line(place, (), place.group, place.ledger, True) for place in others]
+        lines = [self._whole(line) if line.about else line for line in lines]
         frame, changes = _lines(lines, {**self.index.groups, **groups}, self.index.places)
         note = {
             STAMP: FORMAT,
@@ -268,6 +269,14 @@ class SharedLog:
 
         self._waiting, self._appended = (frame, note, done), False
         self.retry()
+
+    def _whole(self, line: Line) -> Line:
+        """A line with a description is read as the first of its query, so it must say the group and the books, too."""
+        known = self.index.places.get(line.place.name)
+        if known is None:
+            return line
+        group = known.group if line.group is None else line.group
+        return replace(line, group=group, ledger=known.ledger if line.ledger is None else line.ledger)
 
     def retry(self) -> None:
         """Write the record that could not be written."""
