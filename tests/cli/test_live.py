@@ -128,7 +128,7 @@ def test_a_source_that_can_never_be_read_ends_the_query_with_an_error(run, field
     assert "there is no file" in err
 
 
-def test_a_query_that_cannot_run_keeps_no_other_from_it(run, field: Path) -> None:
+def test_one_process_at_a_time_runs_the_standing_queries(run, field: Path) -> None:
     schema = field / "schema.sql"
     schema.write_text(schema.read_text() + "CREATE QUERY low AS SELECT id, x FROM air WHERE x < 1;")
     database = connect(field)
@@ -136,8 +136,9 @@ def test_a_query_that_cannot_run_keeps_no_other_from_it(run, field: Path) -> Non
         station.install(database.sql("SELECT id, x FROM air WHERE x > 1.0"), "high", durable=True)
         code, out, err = run("run", "--data", str(field), "--json", "--seconds", "1")
     assert code == 1
-    assert "high cannot run: " in err
-    assert "running low" in err
+    assert "high cannot run: the standing queries of" in err
+    assert "low cannot run: the standing queries of" in err
+    assert "being written by process" in err
     assert '"query"' not in out
 
 

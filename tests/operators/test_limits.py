@@ -97,6 +97,7 @@ def test_memory_asked_for_in_vain_is_told_by_name(found: Case, monkeypatch: pyte
         logic.update(port, rows)
     for name in ("concatenate", "conform", "empty", "evaluations"):
         monkeypatch.setattr(frames, name, in_vain)
+    monkeypatch.setattr(pl.DataFrame, "join", in_vain)
     monkeypatch.setattr(pl, "DataFrame", in_vain)
     monkeypatch.setattr(pl, "concat", in_vain)
     with pytest.raises(ResourceError, match="needs more memory than there is") as caught:

@@ -77,8 +77,8 @@ def test_queries_change_their_host_begin_again_and_pause(spark: SparkSession, tm
         assert passed(database) == list(range(ROUND * (number + 1)))
         ticks = [row["tick"] for row in database.answers("means")]
         assert ticks == sorted(set(ticks))
-        moved = f"passed ran on {before} before: it goes on where it stood there, with an empty state"
-        assert ("passed begins" if before is None else moved) in said
+        moved = f"passed ran on {before} before: it goes on where it stood there"
+        assert any(line.startswith("passed begins" if before is None else moved) for line in said)
         assert {(one.host, one.state, one.behind) for one in database.queries()} == {(host, State.STOPPED, 0)}
     # The windows since Spark took over again are those of all their readings.
     assert [row["mean"] for row in database.answers("means")][-3:] == [43.0, 48.0, 53.0]
@@ -105,4 +105,6 @@ def test_queries_change_their_host_begin_again_and_pause(spark: SparkSession, tm
     question = database.sql("SELECT x FROM air WHERE x >= 58")
     assert list(question.live(start="beginning", on="spark")) == [{"x": 58.0}, {"x": 59.0}]
     assert LogDirectory(tmp_path).log("air").readers() == readers
-    assert sorted(path.name for path in (tmp_path / ".nilometer").iterdir()) == kept
+    # The lock of the owner that the query embedded stays, and is free.
+    left = sorted(path.name for path in (tmp_path / ".nilometer").iterdir() if path.name != "owner.lock")
+    assert left == [name for name in kept if name != "owner.lock"]

@@ -115,7 +115,9 @@ class Dataflow:
             del self.stages[place]
             del self._readers[place]
             for node in self._made.pop(place, ()):
-                del self.origins[node]
+                # An equal node that came later may have a stage of its own.
+                if self.origins.get(node, (None,))[0] == place:
+                    del self.origins[node]
 
     def _forget_nodes(self, place: int) -> None:
         """Nobody who comes later may read this stage as the rows of a plan node."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -401,6 +402,8 @@ def last_full_segment(files: LocalFiles) -> SegmentId | None:
 
 
 _READERS: dict[tuple[str, int], _Reader] = {}
+_TURN = threading.Lock()
+"""Sinks read in threads of their own, and share the readers."""
 
 
 def forget_indexes() -> None:
@@ -415,13 +418,14 @@ def index_at(directory: Path) -> Index:
         key = str(files.directory.resolve()), files.directory.stat().st_ino
     except FileNotFoundError:
         return Index()
-    found = _READERS.get(key)
-    if found is None:
-        if len(_READERS) > 16:
-            _READERS.clear()
-        found = _READERS[key] = _Reader(files)
-        return found.index
-    return found.read()
+    with _TURN:
+        found = _READERS.get(key)
+        if found is None:
+            if len(_READERS) > 16:
+                _READERS.clear()
+            found = _READERS[key] = _Reader(files)
+            return found.index
+        return found.read()
 
 
 def _written(offsets: Offsets) -> dict[str, list[int]]:
