@@ -27,8 +27,7 @@ def test_seeds_keep_every_promise() -> None:
     assert tally.counts["power cuts"] + tally.counts["kills"] > 1
 
 
-@pytest.mark.xfail(reason="open: 3 rows expected, 6 given after a changed query was killed; cause not known")
-def test_seed_0() -> None:
+def test_a_changed_query_that_is_killed_answers_nothing_twice() -> None:
     assert run(Case(0, DEFAULT)).wrong is None
 
 
