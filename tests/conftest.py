@@ -29,7 +29,7 @@ def has_room(folder: str) -> bool:
     return found.f_bavail * found.f_frsize > ENOUGH and not found.f_flag & os.ST_NOEXEC
 
 
-# The tests make tens of thousands of fsyncs. Each takes milliseconds on a disk, and none in memory. $TMPDIR overrides it.
+# The tests make many fsyncs. Each takes milliseconds on a disk, and none in memory. $TMPDIR overrides it.
 if "TMPDIR" not in os.environ and has_room(MEMORY):
     os.environ["TMPDIR"] = MEMORY
     tempfile.tempdir = None

@@ -28,7 +28,7 @@ MODULES = (
     "nilometer.simulated",
     "pydantic.type_adapter",  # by which Typer reads options
 )
-"""Loaded by the first query of every life: half of its time, unless it finds them there."""
+"""Loaded by the first query of every life, unless it finds them there."""
 
 
 def live(folder: str, failpoint: str, segment_bytes: int) -> None:

@@ -1,5 +1,5 @@
-"""Clients come, go, are killed, install, replace and drop at random, and owners die: every query's answer is the
-reference's over the log from its position on."""
+"""Clients come, go, are cut off, create and drop at random, and one owner follows another: the rows of every client's
+query are the reference's over the log from its position on. Of standing queries only the number of rows is judged."""
 
 from __future__ import annotations
 
