@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.nodeid import coerce_node_id
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 import nescc_program
 import postgres_server
 from nilometer.sensornet.motes.toolchain import missing_tools
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Test frames are tiny: threads of Polars would only fight each other and the other test processes.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
@@ -44,6 +50,10 @@ settings.register_profile("fast", derandomize=True, deadline=None, max_examples=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+SERVERS = ("postgres", "spark")
+"""Their tests are one group, in one process: a second JVM or server would only cost time."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite",
@@ -67,10 +77,47 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for marker, reason in missing.items():
             if item.get_closest_marker(marker):
-                # One group, one process: a second JVM or server would only cost time.
-                item.add_marker(pytest.mark.xdist_group(marker))
+                if marker in SERVERS:
+                    item.add_marker(pytest.mark.xdist_group(marker))
                 if reason:
                     item.add_marker(pytest.mark.skip(reason=reason))
+    if getattr(config.option, "loadgroup", False):
+        for item in items:
+            name_group(item)
+        # Long files first, so that short ones fill the end.
+        slow = {item.path for item in items if item.get_closest_marker("slow")}
+        items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """A process takes whole files: two that shared one would compile its kernels and make its fixtures twice."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    config.option.loadscopereorder = False
+    return FilesAndGroups(config, log)
+
+
+class FilesAndGroups(LoadScopeScheduling):
+    """Divides the tests among processes by their groups, or else by their files."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        """The group (`test_x[1]@spark`), or the file."""
+        name, _, group = nodeid.rpartition("@")
+        return group if name and "]" not in group else nodeid.partition("::")[0]
+
+
+def name_group(item: pytest.Item) -> None:
+    """Append the test's group to its id, which is where xdist's scheduler looks for it.
+
+    xdist 3.8 writes the id into an attribute that pytest 9.2 no longer reads. Without this, `--dist loadgroup` is
+    silently `--dist load`: every process starts a JVM, a PostgreSQL and a broker of its own.
+    """
+    groups = sorted({str(mark.args[0]) for mark in item.iter_markers("xdist_group")})
+    if groups:
+        named = f"{item.nodeid}@{'_'.join(groups)}"
+        item._id = coerce_node_id(named)
+        assert item.nodeid == named
 
 
 def cap_examples(items: list[pytest.Item]) -> None:
@@ -94,3 +141,46 @@ def postgres_url() -> Iterator[str]:
     """The URL of an empty PostgreSQL database on a server of its own; mark the test `postgres`."""
     with postgres_server.running() as url:
         yield url
+
+
+# ---- one Spark for all tests -----------------------------------------------------------------------------------------
+
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""The JVM of a test run compiles little, and only once: it is gone before more would pay."""
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The session of this test process, on its own machine's cores, with a Python worker that is warm."""
+    from nilometer.spark.session import spark_session
+
+    session = spark_session(
+        {
+            "spark.sql.shuffle.partitions": "2",
+            "spark.driver.extraJavaOptions": QUICK,
+        }
+    )
+    session.range(2).mapInArrow(unchanged, "id long").collect()
+    yield session
+    end(session)
+
+
+def unchanged(batches: Iterator[Any]) -> Iterator[Any]:
+    yield from batches
+
+
+unchanged.__module__ = "__main__"  # workers cannot import a conftest: the function itself goes to them
+
+
+def end(session: SparkSession) -> None:
+    """Stop the session and its JVM, and leave nothing open that Python would complain of."""
+    from pyspark import SparkContext
+
+    session.stop()
+    gateway = SparkContext._gateway
+    assert gateway is not None
+    gateway.shutdown()
+    process = gateway.proc
+    process.stdin.close()
+    process.wait(60)
+    SparkContext._gateway = SparkContext._jvm = None

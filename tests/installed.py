@@ -30,7 +30,14 @@ def main(command: str) -> None:
     refused = run(command, "query", "--data", "readings.csv", "--on", "spark", query, expected=1).stderr
     assert "nilometer[spark]" in refused, refused
     assert "Traceback" not in refused, refused
-    print(f"nilometer, installed from the wheel: {len(verbs)} verbs, a query, and a plain word about Spark")
+    Path("field").mkdir()
+    Path("field/schema.sql").write_text("CREATE STREAM air (x FLOAT) PUSHED;")
+    refused = run(command, "serve", "--data", "field", "--http", "7654", expected=1).stderr
+    assert "nilometer[server]" in refused, refused
+    assert "Traceback" not in refused, refused
+    print(
+        f"nilometer, installed from the wheel: {len(verbs)} verbs, a query, and plain words about Spark and HTTP"
+    )
 
 
 def run(*command: str, expected: int = 0) -> subprocess.CompletedProcess[str]:

@@ -3,6 +3,8 @@
 memory = "2GB"          # of this process, divided among its parts: memory.py
 [spark]                 # spark/settings.py
 master = "local[2]"
+[limits]                # live/limits.py
+rows_out = 1000
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from nilometer import memory
 from nilometer.errors import ConfigurationError
 
 FILE = "nilometer.toml"
-KEYS = ("memory", "spark")
+KEYS = ("memory", "spark", "limits")
 
 
 def settings_of(directory: str | Path | None) -> tuple[dict[str, Any], Path | None]:

@@ -95,7 +95,8 @@ def test_standing_queries_go_on_and_the_books_are_kept(run, field: Path) -> None
 def test_a_query_that_fails_leaves_the_others_running(run, field: Path) -> None:
     schema = field / "schema.sql"
     schema.write_text(
-        schema.read_text() + "CREATE QUERY bad AS SELECT (id + 9223372036854775806) * 2 AS y FROM air;"
+        schema.read_text()
+        + "CREATE QUERY bad ON ERROR STOP AS SELECT (id + 9223372036854775806) * 2 AS y FROM air;"
     )
     code, out, err = run("run", "--data", str(field), "--json")
     assert code == 1

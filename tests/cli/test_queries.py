@@ -70,7 +70,7 @@ def test_the_list_of_queries(run: Run, field: Path) -> None:
     assert code == 0
     assert out.splitlines()[0].split() == [
         "query", "state", "host", "version", "rows", "behind",
-        "late", "shed", "watermark", "lag", "batch", "held", "complete",
+        "late", "shed", "dead", "watermark", "lag", "batch", "held", "complete",
     ]  # fmt: skip
     assert out.splitlines()[2].startswith("high   stopped  gateway")
 

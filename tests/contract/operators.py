@@ -16,9 +16,9 @@ from nilometer.algebra.analytic import (
     Frame,
     FrameUnit,
 )
-from nilometer.algebra.grid import Grid, Step
+from nilometer.algebra.grid import Grid, GridUnit
 from nilometer.expressions import Aggregate as AggregateExpression
-from nilometer.expressions import Call, ColumnReference, Expression, Literal
+from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now
 from nilometer.operators.aggregate import Aggregate
 from nilometer.operators.analytic.analytic import Analytic
 from nilometer.operators.analytic.running import RunningAnalytic
@@ -38,6 +38,7 @@ from nilometer.operators.row_window import RowWindow
 from nilometer.operators.row_window_aggregate import RowWindowAggregate
 from nilometer.operators.sample import Sample
 from nilometer.operators.session import Session
+from nilometer.operators.session_aggregate.session_aggregate import SessionAggregate
 from nilometer.operators.shedding.shedding import Shedding
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar.similar import Similar
@@ -53,9 +54,10 @@ from nilometer.operators.window_join.plan import Form
 from nilometer.operators.window_join.window_join import WindowJoin
 from nilometer.operators.window_scope import Scope
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type, list_of
+from nilometer.types import TIME as TIME_TYPE
 
 NOTHING = Schema(())
-HOPS = Grid(Step.TIME, 2, 1, early=3)
+HOPS = Grid(GridUnit.TIME, 2, 1, early=3)
 R = Schema((Column("R.depth", INT), Column("R.rain", FLOAT), Column("R.kind", STRING)))
 S = Schema((Column("S.depth", INT), Column("S.rain", FLOAT), Column("S.place", POINT)))
 T = Schema((Column("T.depth", INT), Column("T.rain", FLOAT)))
@@ -109,6 +111,14 @@ SKETCHED = "sketched", AggregateExpression("approx_percentile", RAIN, False, FLO
 DIFFERENT = AggregateExpression("approx_count_distinct", reference("R.kind"), False, INT)
 OVER_TIME = "area", AggregateExpression("integral", RAIN, False, FLOAT, (Literal("STEP", STRING), DEPTH))
 BY_KIND = (("kind", reference("R.kind")),)
+START = (("start", ColumnReference("Q.window_start", TIME_TYPE)),)
+AREA = (
+    "area",
+    AggregateExpression(
+        "twa", RAIN, False, FLOAT, (Literal("STEP", STRING), ColumnReference("@time", TIME_TYPE), DEPTH)
+    ),
+)
+LESS_THAN_HALF = Call("<", (reference("R.rain"), Literal(0.5, FLOAT)), BOOLEAN)
 
 KEYS = ((reference("R.depth"), reference("S.depth")),)
 LESS = compare("<", "R.rain", "S.rain")
@@ -299,8 +309,10 @@ CASES: list[Case] = [
     ),
     Case("sample", Sample(R, 7), (stream_of_r,)),
     Case("sample, sensed", Sample(R, 3), (sensed,)),
-    Case("fill, previous", Fill(R, ("R.kind",), previous=True), (windows_of_r,)),
-    Case("fill, NULL", Fill(R, ("R.depth", "R.kind"), previous=False), (windows_of_r,)),
+    Case("fill, previous", Fill(R, ("R.kind",), "PREVIOUS"), (windows_of_r,)),
+    Case("fill, NULL", Fill(R, ("R.depth", "R.kind"), "NULL"), (windows_of_r,)),
+    Case("fill, linear", Fill(R, ("R.kind",), "LINEAR"), (windows_of_r,), bounded=False),
+    Case("fill, windows", Fill(R, (), "LINEAR", (("R.depth", Now()),)), (windows_of_r,), bounded=False),
     Case("latest", Latest(R, ("R.kind",), Scope(None, 0, 1_000, False), "Q"), (stream_of_r,)),
     Case("latest, before now", Latest(R, ("R.depth", "R.kind"), Scope(7, 2, 2, True), "Q"), (sensed,)),
     Case("latest, named", Latest(R, (), Scope(5, 0, 2, False), "Q", STRING), (named,)),
@@ -315,6 +327,21 @@ CASES: list[Case] = [
     Case("silent", Silent(6, "Q", INT, frozenset({1, 2, 9})), (stream_of_r,), TIME),
     Case("session", Session(R, 1, "Q", INT), (stream_of_r,)),
     Case("session of a key", Session(R, 2, "Q", INT, ("R.kind",)), (stream_of_r,)),
+    *(
+        Case(
+            f"aggregates of sessions, {name}",
+            SessionAggregate(R, 2, "Q", INT, of_, (*START, *more), items, LESS_THAN_HALF, "@time"),
+            (stream_of_r,),
+        )
+        for name, of_, more, items in (
+            ("sums", (), BY_KIND, (SUM, MEAN, SPREAD, COUNT, TOGETHER)),
+            ("of a key", ("R.kind",), (), (SUM, LEAST)),
+            ("areas", (), (), (AREA,)),
+            ("sketches", (), (), (SKETCHED, COUNT)),
+            ("ends", (), (), (NEWEST,)),
+            ("together", (), BY_KIND, (NEWEST, SUM, SKETCHED)),
+        )
+    ),
     Case("row window per key", KeyedRowWindow(R, 3, 1, 2, ("R.kind",)), (stream_of_r,)),
     Case("silent, named", Silent(4, "Q", STRING, frozenset({"source 1", "nobody"})), (named,), TIME),
     *(

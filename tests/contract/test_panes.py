@@ -52,6 +52,7 @@ from nilometer.operators.row_window import RowWindow
 from nilometer.operators.row_window_aggregate import RowWindowAggregate
 from nilometer.operators.sample import Sample
 from nilometer.operators.session import Session
+from nilometer.operators.session_aggregate.session_aggregate import SessionAggregate
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar.similar import Similar
 from nilometer.operators.sort import Sort
@@ -78,6 +79,7 @@ WHOLE = (
     Fill,
     OverWindows,
     Session,  # the rows of a session are one pane
+    SessionAggregate,  # so are the partials of all open sessions, which are few
     Sort,
     StreamTableJoin,
     TableJoin,

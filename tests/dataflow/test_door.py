@@ -127,14 +127,6 @@ def test_a_tuple_at_the_watermark_is_in_time_and_one_below_it_is_late() -> None:
     assert door.ledger.appended == 6
 
 
-def test_what_is_stamped_too_far_ahead_is_quarantined_and_does_not_move_the_watermark() -> None:
-    door = Door(Stream("s", stream_columns((Column("depth", INT),)), future=10))
-    batch = frame([{"time": t, "id": 1, "depth": 0} for t in (100, 111, 110)])
-    assert door.admit(batch, arrived=100)["time"].to_list() == [100, 110]
-    assert door.ledger == Ledger(received=3, future=1, accepted=2)
-    assert door.watermark == 110
-
-
 def test_a_copy_is_found_however_long_ago_the_first_was() -> None:
     stream = Stream("s", stream_columns((Column("depth", INT),)), key=("id", "time"), delay=5)
     times = list(range(200_000))
@@ -148,16 +140,6 @@ def test_a_copy_is_found_however_long_ago_the_first_was() -> None:
         door.admit_batch(entry)
     assert door.ledger == Ledger(received=200_020, duplicate=20, accepted=200_000)
     assert sum(map(len, door.snapshot().values())) < 1_000
-
-
-def test_a_reading_from_the_future_is_no_first_of_its_key() -> None:
-    stream = Stream("s", stream_columns((Column("depth", INT),)), key=("depth",), future=10)
-    early, right = ({"time": time, "id": 1, "depth": 7} for time in (500, 105))
-    door = Door(stream)
-    for entry in without_doubles(stream, [Batch(frame([early]), arrived=100), Batch(frame([right, right]))]):
-        assert isinstance(entry, Batch)
-        door.admit_batch(entry)
-    assert door.ledger == Ledger(received=3, future=1, duplicate=1, accepted=1)
 
 
 def test_the_keys_of_an_older_programs_checkpoint_are_passed_over() -> None:

@@ -41,7 +41,6 @@ def life_of_a_query() -> str:
     query = database.sql(QUERY)
     parts = ["", "```sql", QUERY, "```", ""]
     for stage, says in (
-        ("ast", "`language`: the text as a tree; names mean nothing yet."),
         (
             "logical",
             "`plan.bind`: names resolved, types checked; product, selection, projection (SNEE section 4.3).",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mosquitto_server
+from nilometer.algebra.summary import FROM, OF
+from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.ingest.payloads.summaries import read_summaries
 from nilometer.live.proxies.filters import passing, read_filter
 from nilometer.types import FLOAT, Column
 
@@ -105,3 +109,58 @@ def test_the_sensor_answers_a_query_through_a_broker(tmp_path: Path) -> None:
         assert rows
         assert all(row["id"] == "kitchen" and row["temperature"] > 55 for row in rows)
         assert "'filter': 'temperature > 55.0'" in told
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(
+                ["reading", "reading", "reading", "raw", "summary", "finer", "filtered", "strange"]
+            ),
+            st.floats(-1e6, 1e6, allow_subnormal=False),
+        ),
+        max_size=60,
+    )
+)
+def test_each_reading_is_in_one_message(script: list[tuple[str, float]]) -> None:
+    """Whatever commands come in between, counts and sums over all messages are those of what was to be sent."""
+    commands: dict[str, dict[str, object]] = {
+        "raw": {},
+        "summary": {"aggregate": {"every": 10.0, "of": "a", "columns": {"x": ["count", "sum"]}}},
+        "finer": {"aggregate": {"every": 4.0, "of": "a", "columns": {"x": ["count", "sum"]}}},
+        "filtered": {
+            "aggregate": {"every": 10.0, "of": "b", "columns": {"x": ["count"]}},
+            "filter": "x > 3.0",
+        },
+        "strange": {"aggregate": {"every": 10.0, "of": "c", "columns": {}}, "filter": "abs(x) > 3"},
+    }
+    sensor = SENSOR.Sensor(1.0)
+    readings, summaries, wanted = [], [], []
+    now, number = 0.0, 0
+    for what, value in script:
+        if what == "reading":
+            now += 1.0
+            first, passing_filter = sensor.first, sensor.filter is None or value > 3
+            over, reading = sensor.take({"x": value}, now)
+            summaries += [one for one in (over, sensor.close(round(now * 1e6))) if one is not None]
+            readings += [] if reading is None else [reading["x"]]
+            wanted += [value] if first or passing_filter else []
+        else:
+            number += 1
+            begun = sensor.obey({"number": number, **commands[what]}, now + 0.5)
+            summaries += [] if begun is None else [begun]
+    begun = sensor.obey({"number": number + 1}, now + 0.5)
+    summaries += [] if begun is None else [begun]
+    assert len(readings) + sum(one["count"] for one in summaries) == len(wanted)
+    parts = [one["columns"]["x"] for one in summaries]
+    total = math.fsum([*readings, *(part["sum"] for part in parts), *(part["low"] for part in parts)])
+    assert total == pytest.approx(math.fsum(wanted), rel=1e-12, abs=1e-6)
+    stream = Stream("s", stream_columns((Column("x", FLOAT),)))
+    rows, garbled = read_summaries([(json.dumps(one).encode(), "1", "s/1") for one in summaries], stream)
+    assert not garbled
+    assert rows.height == len(summaries)
+    every = {"a": 2_000_000, "b": 10_000_000}
+    for begin, end, of in rows.select(FROM, "time", OF).iter_rows():
+        assert begin < end
+        assert end - begin <= 10_000_000
+        assert of in every

@@ -39,7 +39,9 @@ def test_hosts_count_each_sensor_once_a_tick(rows: list[tuple[int, int | None, i
 
 
 @pytest.mark.parametrize("host", ["reference", "gateway", pytest.param("spark", marks=pytest.mark.spark)])
-def test_the_first_reading_of_a_tick_counts(host: str) -> None:
+def test_the_first_reading_of_a_tick_counts(host: str, request: pytest.FixtureRequest) -> None:
+    if host == "spark":
+        request.getfixturevalue("spark")  # the session of all tests
     made = database("SENSED EVERY 15 MINUTES")
     made.append("s", [row(0, 5, 1), row(7, 5, 2), row(7, 6, 3), row(15, 5, 4), row(15, 5, 5)])
     assert [r["n"] for r in made.sql(COUNT).run(host)] == [2, 1]

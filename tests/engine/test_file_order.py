@@ -89,6 +89,7 @@ def test_rows_that_are_appended_come_in_the_order_of_their_arrival(tmp_path: Pat
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_spark_reads_the_same_order(tmp_path: Path) -> None:
     rows = [(minute, 1 + minute % 3, minute) for minute in range(30)]
     random.Random(7).shuffle(rows)

@@ -67,7 +67,7 @@ def test_entries_are_the_cells_of_runs(rows: list[Row], slicing: Slicing, in_ord
     pairs = entries.reduce_sums(entry_of, read_only(np.stack([numbers, nothing])), len(cells))
     assert pairs.tolist() == sums.tolist()
     lifted = np.stack([nothing + 1, numbers, nothing, nothing])
-    moments = entries.reduce_moments(entry_of, read_only(lifted), len(cells))
+    moments = entries.reduce_merged(entry_of, read_only(lifted), len(cells))
     for entry, cell in enumerate(content):
         mean = sum(cell) / len(cell)
         squares = sum((value - mean) ** 2 for value in cell)

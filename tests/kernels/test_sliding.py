@@ -78,9 +78,7 @@ class Kernel:
             ends,
             answered,
         )
-        self.variances = sliding.slide_moments(*moves, self.lifted, *moments, *self.where, ends, answered)[
-            ::3
-        ]
+        self.variances = sliding.slide_merged(*moves, self.lifted, *moments, *self.where, ends, answered)[::3]
         *where, self.size = moved
         self.where = (where[0], where[1], where[2])
         owners = np.repeat(np.arange(len(windows)), np.diff(ends, prepend=0))

@@ -12,6 +12,7 @@ from nilometer.errors import NilometerError
 from nilometer.laboratory.baselines import WindowedRippleJoinSpec
 from nilometer.laboratory.reproductions import PLOTS, REPRODUCTIONS, text
 from nilometer.laboratory.reproductions.fjords import fjords, plans, traffic
+from nilometer.laboratory.reproductions.fjords_served import Standing
 from nilometer.laboratory.reproductions.snee_losses import snee_losses
 from nilometer.laboratory.reproductions.snjoin_costs import ROWS, outer_mjoin, snjoin
 from nilometer.laboratory.reproductions.steam import steam
@@ -79,9 +80,12 @@ def _narrower(streams: int, window: int, purge_every: int) -> WindowedRippleJoin
 def test_fjords_is_measured_and_drawn(tmp_path: Path) -> None:
     steps = count()
     picture = tmp_path / "fjords.png"
-    result = fjords(60, (1, 2), (1, 3), 1, clock=lambda: float(next(steps)), plot=picture)
+    few = Standing((1, 2), (3,), (1, 2))
+    result = fjords(60, (1, 2), (1, 3), 1, clock=lambda: float(next(steps)), plot=picture, standing=few)
     assert json.loads(json.dumps(result)) == result
-    table, eighth, ninth = result["figures"].values()
+    table, eighth, ninth, served, second = result["figures"].values()
+    assert [row["queries"] for row in served["data"]] == [1, 2, 3]
+    assert [row["queries"] for row in second["data"]] == [1, 2]
     assert table["verdict"] == "the same"
     assert len(eighth["data"]) == 2 * 2 * 2
     assert {(row["queries"], row["batch"]) for row in ninth["data"]} == {

@@ -402,11 +402,11 @@ def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
             st.none() | strings,
             st.none() | strings,
         ),
-        st.builds(ast.CreateQuery, names, queries(depth), starts),
+        st.builds(ast.CreateQuery, names, queries(depth), starts, st.booleans()),
         st.builds(ast.CreateView, names, names_of_columns, queries(depth)),
         st.builds(
             ast.Replace,
-            st.builds(ast.CreateQuery, names, queries(depth), st.none()),
+            st.builds(ast.CreateQuery, names, queries(depth), st.none(), st.booleans()),
             st.none() | st.sampled_from(["KEEP STATE", "BACKFILL", "EMPTY STATE"]),
         ),
         st.builds(ast.Replace, st.builds(ast.CreateView, names, names_of_columns, queries(depth))),

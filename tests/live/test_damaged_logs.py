@@ -4,6 +4,7 @@ used twice, and no window is answered twice."""
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -18,8 +19,10 @@ from nilometer.live.standing import result_log
 from nilometer.live.starts import BEGINNING
 from nilometer.live.station import Station
 from nilometer.live.station_settings import StationSettings
-from nilometer.log import LogDirectory, LogSettings
+from nilometer.log import LogDirectory, LogSettings, Offset, StreamLog
 from nilometer.log.gaps import LostEndError
+from nilometer.log.local_files import UnreadableError
+from nilometer.log.reader import LogEntry
 from nilometer.log.segment import SEGMENT, GapError
 from nilometer.types import MINUTE
 
@@ -146,6 +149,47 @@ def test_a_missing_middle_segment_is_an_error_wherever_the_log_is_read(tmp_path:
         live = station.install(database.sql(COUNTS), "again", start=BEGINNING)
         finish(station)
         assert isinstance(live.failure, GapError)
+
+
+def test_damage_between_a_state_and_its_last_commit_stops_nobody_else(tmp_path: Path) -> None:
+    """The state is made again from the logs: who must read the damage is stopped, and the loop goes on."""
+    database = killed(tmp_path)
+    segments(tmp_path)[1].unlink()
+    feed(tmp_path, 60, 30)
+    with Station(database, tmp_path) as station:
+        stopped = station.install(database.sql(COUNTS), "counts", durable=True)
+        other = station.install(database.sql(COUNTS), "later", durable=True)
+        finish(station)
+        assert isinstance(stopped.failure, GapError)
+        assert other.failure is None
+        assert other.rows > 0
+
+
+def test_a_disk_that_fails_while_a_state_is_made_again_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = killed(tmp_path)
+    feed(tmp_path, 60, 30)
+    fails = iter([False, False, True, True])
+    read = StreamLog.read
+
+    def failing(log: StreamLog, offset: Offset = Offset()) -> Iterator[LogEntry]:  # noqa: B008
+        for entry in read(log, offset):
+            if next(fails, False):
+                raise UnreadableError("no luck")
+            yield entry
+
+    monkeypatch.setattr(StreamLog, "read", failing)
+    with Station(database, tmp_path) as station:
+        live = station.install(database.sql(COUNTS), "counts", durable=True)
+        station.step()
+        assert live.stale == "no luck"
+        finish(station)
+        station.install(database.sql(COUNTS), "anew", start=BEGINNING, durable=True)
+        finish(station)
+    assert next(fails, None) is None
+    counts, anew = (pl.concat(list(result_log(tmp_path, name).answers())) for name in ("counts", "anew"))
+    assert_frame_equal(counts, anew)
 
 
 def test_a_missing_first_segment_is_no_retention(tmp_path: Path) -> None:

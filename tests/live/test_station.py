@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from log.logs import CrashError, scratch
+from nilometer.cli.live import summary
 from nilometer.dataflow.group import fits
 from nilometer.engine import Database, connect
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
@@ -193,9 +194,9 @@ def test_a_bug_in_one_query_is_its_own(tmp_path: Path, monkeypatch: pytest.Monke
         bad = station.install(database.sql(MEANS), "bad")
         good = station.install(database.sql("SELECT id FROM air"))
         (start,) = station.graph._starts
-        stages = [stage for group in start.groups for stage in group.flow.stages.values()]
-        broken = next(stage for stage in stages if "AGGR" in stage.name)
-        monkeypatch.setattr(broken.worker, "step", lambda *_: 1 // 0)
+        (windows,) = [bank for group in start.groups for bank in group._windows.values()]
+        (family,) = windows.families
+        monkeypatch.setattr(family.store, "update", lambda *_: 1 // 0)
         finish(station)
         assert len(rows(good)) == 60
         with pytest.raises(NilometerError, match="a bug of ours: ZeroDivisionError"):
@@ -324,6 +325,29 @@ def test_retention_waits_for_a_standing_query(tmp_path: Path) -> None:
     with Station(database, tmp_path) as station:
         station.install(database.sql("SELECT id, x FROM wind"), "Every", durable=True)
         assert log.readers() == {}
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_what_is_trimmed_before_a_running_query_reads_it_is_counted(durable: bool, tmp_path: Path) -> None:
+    database = field(tmp_path, 12, options="?batch=2")
+    every = database.sql("SELECT id, x FROM air")
+    with Station(database, tmp_path, StationSettings(logging=SMALL_SEGMENTS)) as station:
+        station.install(every)
+        finish(station)
+        log = station.logs.log("air")
+    with Station(database, tmp_path) as station:
+        live = station.install(every, "every", start=BEGINNING, durable=durable)
+        # It begins behind the ring, and so it reads the log, which somebody trims in the meantime.
+        log.trim(START + 9 * MINUTE, force=True)
+        assert log.start.position == 18
+        finish(station)
+        assert live.trimmed == 18
+        assert len(rows(live)) == 6
+        assert summary(live).endswith("; 18 trimmed from the logs before the query read them")
+    if durable:
+        database.execute("CREATE QUERY every AS SELECT id, x FROM air")
+        (books,) = query_books(database)
+        assert (books["read"], books["trimmed"]) == (6, 18)
 
 
 def test_what_is_trimmed_by_force_is_reported(tmp_path: Path) -> None:

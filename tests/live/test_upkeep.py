@@ -154,7 +154,11 @@ def test_how_the_queries_do(tmp_path: Path) -> None:
 
 
 def test_a_query_that_fails_says_so(tmp_path: Path) -> None:
-    database = field(tmp_path, means="SELECT (id + 9223372036854775806) * 2 AS y FROM air")
+    means = "SELECT (id + 9223372036854775806) * 2 AS y FROM air"
+    database = field(tmp_path, means=means)
+    schema = tmp_path / "schema.sql"
+    schema.write_text(schema.read_text().replace(f"AS {means}", f"ON ERROR STOP AS {means}"))
+    database = connect(tmp_path)
     run(database, tmp_path)
     found = state_of(database, "means")
     assert found.state is State.FAILED
@@ -306,6 +310,7 @@ def test_a_text_that_changes_and_changes_back_answers_nothing_twice(tmp_path: Pa
 def test_a_damaged_request_is_reported(tmp_path: Path) -> None:
     database = field(tmp_path)
     run(database, tmp_path)
+    folder_of(tmp_path, "means").mkdir(parents=True)
     (folder_of(tmp_path, "means") / controls.FILE).write_text("{")
     with pytest.raises(DataError, match="the request to query 'means' cannot be read"):
         pause(database, "means")
@@ -317,7 +322,7 @@ def test_a_checkpoint_elsewhere_goes_with_the_query(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     installation = folder_of(tmp_path, "means") / FOLDER
-    installation.mkdir()
+    installation.mkdir(parents=True)
     (installation / "installation.json").write_text(f'{{"checkpoint": "{elsewhere}"}}')
     assert drop(database, "means") is None
     assert not elsewhere.exists()

@@ -123,7 +123,11 @@ def test_the_previous_release_is_taken_over(tmp_path: Path) -> None:
             notes[name] = station.install(database.sql(text), name, durable=True).note
             station.install(database.sql(text), f"{name}_anew", start=BEGINNING, durable=True)
         finish(station)
-    assert notes == {name: f"{name} goes on after {before[name]} rows" for name in notes}
+    rebuilt = "; its checkpoint is of another release: the state is rebuilt from the logs"
+    assert notes == {
+        "counts": f"counts goes on after {before['counts']} rows{rebuilt}",  # windows share slices now
+        "warm": f"warm goes on after {before['warm']} rows",
+    }
     for name in notes:
         assert answers(tmp_path, name).equals(answers(tmp_path, f"{name}_anew")), name
     assert answers(tmp_path, "counts").height > before["counts"]
@@ -132,7 +136,7 @@ def test_the_previous_release_is_taken_over(tmp_path: Path) -> None:
 def newer_record(folder: Path) -> None:
     """A record of a kind that a newer release may write."""
     file = max((folder / ".nilometer" / "log" / "air").glob("*" + SEGMENT))
-    kind: RecordKind = 7  # type: ignore[assignment]
+    kind: RecordKind = 99  # type: ignore[assignment]
     data, _ = Encoder().encode(kind, position=126, number=14)
     file.write_bytes(file.read_bytes() + bytes(data))
 

@@ -86,10 +86,8 @@ def test_every_type_of_the_language_and_the_gateway_s_entries(tmp_path: Path) ->
     assert isinstance(first, Batch)
     assert isinstance(second, Batch)
     assert_frame_equal(first.rows, rows)
-    assert first.arrived is None  # readings of the future were told apart at the entrance
     assert beat == Heartbeat(8)
     assert_frame_equal(second.rows, rows[:1])
-    assert second.arrived is None
     assert_frame_equal(pl.concat(log.scan()), pl.concat([rows, rows[:1]]))
     assert [h.index.least_time for h in log.segments()] == [5]
 

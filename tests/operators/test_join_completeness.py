@@ -10,7 +10,12 @@ import polars as pl
 import pytest
 
 from nilometer.expressions import ColumnReference
-from nilometer.kernels.join_completeness import completeness, kept_shares, probing_completeness
+from nilometer.kernels.join_completeness import (
+    completeness,
+    kept_shares,
+    probing_completeness,
+    sampled_completeness,
+)
 from nilometer.operators import frames
 from nilometer.operators.logic import Progress
 from nilometer.operators.shedding.shedding import Shedding
@@ -147,3 +152,29 @@ def test_age_learns_that_partners_come_late() -> None:
     everything = whole("lagged", 2)
     assert by["AGE"] > 1.1 * by["RANDOM"]
     assert by["AGE"] > 0.8 * best * everything
+
+
+@pytest.mark.parametrize(("most", "share"), [(3, 0.25), (5, 0.25), (5, 0.6), (20, 0.5)])
+def test_a_sample_in_few_rows_finds_what_is_estimated(most: int, share: float) -> None:
+    """With 5 rows, equation 11 alone promises 40 % more than is found. In these cases the estimate is at most 10 % off; with 3
+    rows it was up to 18 % above what other joins found."""
+    window, count = 1_000, 10_000
+    rate = most / share / window
+    sides = []
+    for port in range(2):
+        generator = np.random.default_rng([3, port, most])
+        times = np.sort(generator.integers(0, int(count / rate), count))
+        numbers, keys = np.arange(count), generator.integers(0, 5, count)
+        columns = (times, times, np.ones(count, dtype=np.int64), numbers, keys)
+        sides.append(pl.DataFrame(dict(zip(frames.stream_dtypes(SCHEMAS[port]), columns, strict=True))))
+    results = []
+    for bound in (None, Shedding((most, most), "SAMPLE", seed=4)):
+        columns = [ColumnReference(f"{'ABC'[port]}.key", INT) for port in range(2)]
+        spec = WindowJoin(SCHEMAS[:2], ((0, 1, window),), ((0, columns[0], 1, columns[1]),), shedding=bound)
+        logic = spec.build()
+        for port, rows in enumerate(sides):
+            logic.update(port, rows)
+        results.append(logic.advance(Progress(int(count / rate) + window)).rows.height)
+    inputs = ((most, most), (window, window), (rate, rate))
+    expected = sampled_completeness(*inputs)
+    assert results[1] / results[0] == pytest.approx(expected, rel=0.1)

@@ -11,7 +11,13 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-EXTRAS_ONLY = {"spark": "spark", "laboratory": "spark", "engine": "spark", "live": "spark"}
+EXTRAS_ONLY = {
+    "spark": "spark",
+    "laboratory": "spark",
+    "engine": "spark",
+    "live": "spark",
+    "server": "server",
+}
 """The packages that may import the libraries of an extra, as they say so where it is missing."""
 
 PEERS = {"pathway", "pyflink"}

@@ -6,16 +6,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from properties.random_expressions import any_value, number, where
 from properties.random_queries import (
     STREAMS,
     Case,
-    any_value,
-    number,
     readings,
     seconds,
     stream_source,
     time_window,
-    where,
     window,
     windowed_source,
 )

@@ -1,4 +1,4 @@
-"""Random queries over TUMBLE, HOP, SESSION, row windows per key and whole streams: the gateway answers as the reference."""
+"""Random queries over TUMBLE, HOP, CUMULATE, SESSION, FILL, row windows per key and whole streams: the gateway answers as the reference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def source(draw: Any, alias: str) -> tuple[str, str]:
     offset = draw(st.sampled_from(("", ", OFFSET 1 SECOND", ", OFFSET 2500 MILLISECONDS")))
     zone = draw(st.sampled_from(("UTC", "Europe/Zurich", "Asia/Kolkata")))
     columns = ", ".join(f"{alias}.{name}" for name in ("window_start", "window_end"))
-    match draw(st.integers(0, 6)):
+    match draw(st.integers(0, 7)):
         case 0:
             return f"TUMBLE({name}, {draw(seconds)} SECONDS{offset}) {alias}", columns
         case 1:
@@ -41,6 +41,9 @@ def source(draw: Any, alias: str) -> tuple[str, str]:
         case 4:
             return f"TUMBLE({name}, 1 DAY, TIMEZONE '{zone}') {alias}", columns
         case 5:
+            step = draw(seconds)
+            return f"CUMULATE({name}, {step} SECONDS, {step * draw(seconds)} SECONDS) {alias}", columns
+        case 6:
             return (
                 f"{name} [RANGE {draw(seconds)} ROWS SLIDE {draw(st.integers(1, 3))} ROWS PER id] {alias}",
                 "",
@@ -59,7 +62,12 @@ def group_window_cases(draw: Any) -> Case:
     )
     grouped = f" GROUP BY {keys}" if keys else ""
     listed = f"{keys}, {aggregates}" if keys else aggregates
-    sql = f"SELECT {listed} FROM {text}{draw(where(['a']))}{grouped}"
+    fills = (
+        ("", " FILL(NULL)", " FILL(PREVIOUS)", " FILL(LINEAR)")
+        if text.startswith(("TUMBLE", "HOP", "CUMULATE"))
+        else ("",)
+    )
+    sql = f"SELECT {listed} FROM {text}{draw(where(['a']))}{grouped}{draw(st.sampled_from(fills))}"
     if columns and not draw(st.integers(0, 3)):
         sql = f"SELECT a.id, a.x, {columns} FROM {text}{draw(where(['a']))}"
     return Case(sql, {name: draw(readings()) for name in STREAMS})

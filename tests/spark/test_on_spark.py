@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 
-from nilometer.errors import DataError
+from nilometer.errors import BindError, DataError
 from nilometer.plan.reference import same_answer
 from papers import test_dhtjoin, test_fjords, test_snee, test_steam
 from papers.running import Printed
@@ -21,7 +21,9 @@ from papers.test_dhtjoin import database as dhtjoin  # noqa: F401 - fixtures
 from papers.test_fjords import database as fjords  # noqa: F401
 from papers.test_snee import database as snee  # noqa: F401
 from papers.test_steam import database as steam  # noqa: F401
+from properties.analytic_queries import analytic_cases
 from properties.random_queries import Case, cases
+from properties.test_group_windows import group_window_cases
 from properties.test_hosts_agree import database_with, table_file  # noqa: F401 - a fixture
 from scripts import Run, read_script
 
@@ -66,7 +68,7 @@ def test_printed_query(paper: str, printed: Printed, request: pytest.FixtureRequ
     assert same_answer(expected.rows, found.rows) is None
 
 
-@given(case=cases())
+@given(case=cases() | group_window_cases() | analytic_cases())
 @settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
@@ -77,7 +79,10 @@ def test_printed_query(paper: str, printed: Printed, request: pytest.FixtureRequ
 )
 def test_random_queries(table_file: str, case: Case) -> None:  # noqa: F811
     note(case.sql)
-    query = database_with(case, table_file).sql(case.sql)
+    try:
+        query = database_with(case, table_file).sql(case.sql)
+    except BindError:  # the log is empty, so its stream is not at hand; or an aggregate is of the wrong type
+        return
     try:
         expected = query.run("reference")
     except DataError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +12,14 @@ import pytest
 
 import nilometer
 from nilometer.engine import Database
+from nilometer.live.activity import Activities
 from nilometer.live.query_list import State
 from nilometer.live.roster import Roster
 from nilometer.live.standing import result_log
 from nilometer.live.station import Station
 from nilometer.live.upkeep import pause, replay, resume
 from nilometer.log import LogDirectory
-from nilometer.types import MINUTE
+from nilometer.types import HOUR, MINUTE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,6 +60,12 @@ def run(database: Database, folder: Path, on: str) -> list[str]:
             metrics = station.metrics("means")
             assert metrics.state_panes > 0
             assert metrics.batch_milliseconds
+            analysis = station.analysis("means")
+            assert re.search(r"fragment 1 \(stage 1, .*-- .* held$", analysis, re.MULTILINE), analysis
+            assert re.search(r"SP_ACQUIRE .*-- \d+ rows, [\d.]+ ms$", analysis, re.MULTILINE), analysis
+            (activity,) = (one for one in Activities(station).now() if one.query == "means")
+            assert (activity.kind, activity.host, activity.rows_in) == ("standing", "spark", metrics.rows_in)
+            assert activity.seconds > 0
             assert metrics.lag is not None
     return said
 
@@ -86,16 +94,19 @@ def test_queries_change_their_host_begin_again_and_pause(spark: SparkSession, tm
     replay(database, "passed", START + 50 * MINUTE)
     pause(database, "means")
     last = result_log(tmp_path, "means").last
+    hours = [0]
     with Station(database, tmp_path) as station:
-        roster = Roster(station, database.catalog.queries(), on="spark", clock=iter(range(1000)).__next__)
+        roster = Roster(station, database.catalog.queries(), on="spark", clock=lambda: hours[0])
         roster.begin()
         assert list(station.queries) == ["passed"]
         finish(station)
         assert passed(database) == list(range(50, 60))
         resume(database, "means")
+        hours[0] += HOUR
         roster.look()
         assert list(station.queries) == ["passed", "means"]
         pause(database, "means")
+        hours[0] += HOUR
         roster.look()
         assert list(station.queries) == ["passed"]
     assert result_log(tmp_path, "means").last == last

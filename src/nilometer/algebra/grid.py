@@ -4,11 +4,11 @@ or once, at the end of finite data.
 A window over a grid is evaluated at the grid's edges. It holds the time between two edges: with `half_open`
 windows (TUMBLE, HOP) the first edge belongs to it and the last does not.
 
->>> hours = Grid(Step.TIME, 60, offset=5)
+>>> hours = Grid(GridUnit.TIME, 60, offset=5)
 >>> hours.at_or_after(6), hours.at_or_after(65)
 (65, 65)
 >>> from nilometer.types import format_time, parse_time
->>> months = Grid(Step.MONTH, 1, zone="Europe/Zurich")
+>>> months = Grid(GridUnit.MONTH, 1, zone="Europe/Zurich")
 >>> edge = months.at_or_after(parse_time("2026-03-10T12:00Z"))
 >>> format_time(edge), format_time(months.back(edge, 1))
 ('2026-03-31T22:00:00Z', '2026-02-28T23:00:00Z')
@@ -29,7 +29,7 @@ LAST_MOMENT = parse_time("9999-12-31T23:59:59.999999Z")
 """The tick at which a window that is evaluated once is evaluated: no reading is later."""
 
 
-class Step(StrEnum):
+class GridUnit(StrEnum):
     """The unit in which the edges of a grid are counted. TIME is microseconds; ONCE has one edge only."""
 
     TIME = "TIME"
@@ -39,7 +39,7 @@ class Step(StrEnum):
     ONCE = "ONCE"
 
 
-NOMINAL = {Step.DAY: DAY, Step.WEEK: 7 * DAY, Step.MONTH: 30 * DAY}
+NOMINAL = {GridUnit.DAY: DAY, GridUnit.WEEK: 7 * DAY, GridUnit.MONTH: 30 * DAY}
 """The lengths of the calendar's units that plans and estimates use; the edges use the calendar's own."""
 
 
@@ -52,7 +52,7 @@ class Grid:
     those that run it (`over`).
     """
 
-    unit: Step
+    unit: GridUnit
     count: int = 1
     offset: int = 0
     zone: str = "UTC"
@@ -65,7 +65,7 @@ class Grid:
     @property
     def once(self) -> bool:
         """Whether it has one edge only."""
-        return self.unit is Step.ONCE
+        return self.unit is GridUnit.ONCE
 
     @property
     def by_calendar(self) -> bool:
@@ -76,9 +76,9 @@ class Grid:
     def nominal(self) -> int:
         """About how far two edges are apart."""
         match self.unit:
-            case Step.TIME:
+            case GridUnit.TIME:
                 return self.count
-            case Step.ONCE:
+            case GridUnit.ONCE:
                 return LAST_MOMENT
             case unit:
                 return self.count * NOMINAL[unit]
@@ -93,13 +93,13 @@ class Grid:
 
     def edge(self, index: int) -> int:
         """The moment of an edge, by its number."""
-        if self.unit is Step.TIME:
+        if self.unit is GridUnit.TIME:
             return index * self.count + self.offset
         return _moment(self, index)
 
     def index_at(self, moment: int) -> int:
         """The number of the last edge at or before a moment."""
-        if self.unit is Step.TIME:
+        if self.unit is GridUnit.TIME:
             return (moment - self.offset) // self.count
         days = (time_zones.to_local(moment, self.zone) - self.offset) // DAY
         index = _units(self.unit, days) // self.count
@@ -142,12 +142,12 @@ class Grid:
         return max(first, self.edge(self.index_at(tick + start - int(open_start))))
 
 
-def _units(unit: Step, days: int) -> int:
+def _units(unit: GridUnit, days: int) -> int:
     """The number of whole units from 1970 to a day."""
     match unit:
-        case Step.DAY:
+        case GridUnit.DAY:
             return days
-        case Step.WEEK:
+        case GridUnit.WEEK:
             return (days - 4) // 7  # 1970-01-05 was a Monday
         case _:
             year, month, _ = time_zones.civil(days)
@@ -158,9 +158,9 @@ def _units(unit: Step, days: int) -> int:
 def _moment(grid: Grid, index: int) -> int:
     units = index * grid.count
     match grid.unit:
-        case Step.DAY:
+        case GridUnit.DAY:
             days = units
-        case Step.WEEK:
+        case GridUnit.WEEK:
             days = 7 * units + 4
         case _:
             days = time_zones.days_of(1970, 1 + units, 1)
@@ -171,8 +171,8 @@ def _moment(grid: Grid, index: int) -> int:
 
 def grid_back(edge: int, steps: int, unit: str, count: int, offset: int, zone: str) -> int:
     """The edge `steps` before an edge of the grid that is described; the start of a window in a plan."""
-    return Grid(Step(unit), count, offset, zone).back(edge, steps)
+    return Grid(GridUnit(unit), count, offset, zone).back(edge, steps)
 
 
-ONCE = Grid(Step.ONCE)
+ONCE = Grid(GridUnit.ONCE)
 """Windows over this grid are evaluated once, at the end of finite data."""

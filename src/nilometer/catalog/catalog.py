@@ -38,13 +38,15 @@ KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW")
 @dataclass(frozen=True, slots=True)
 class QueryDefinition:
     """A standing query: its text, and where in the log it starts (None: now; 'BEGINNING'; microseconds). `columns`
-    are those of its answers, which are at most `delay` late; without them it cannot be read in FROM."""
+    are those of its answers, which are at most `delay` late; without them it cannot be read in FROM. `stops`: a row
+    without a value stops it (ON ERROR STOP)."""
 
     name: str
     text: str
     starting: str | int | None = None
     columns: tuple[Column, ...] = field(default=(), compare=False)
     delay: int = field(default=0, compare=False)
+    stops: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,11 @@ class Catalog:
         """Declare a standing query."""
         with self._change() as change:
             _check_new("query", query.name, self._contents.queries)
+            if query.name in (".", "..") or {"/", "\0"} & set(query.name):
+                raise CatalogError(
+                    f"a query cannot be named '{query.name}', because a folder has its name",
+                    hint="choose a name without '/'",
+                )
             change.added.append(query)
 
     def add_view(self, view: ViewDefinition) -> None:

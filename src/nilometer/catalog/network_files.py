@@ -32,6 +32,9 @@ NODE_KEYS = ("id", "ram", "flash", "energy", "x", "y", "location", "streams", "s
 LINK_KEYS = ("source", "target", "quality", "cost")
 TOP_KEYS = ("sink", "retries", "range", "profile", "network", "defaults", "nodes", "links")
 
+FARTHEST = 1e15
+"""Beyond this a place, a cost or an energy is a mistake, and the square of a distance loses its digits."""
+
 Fail = Callable[[str, str | None, str | None], NoReturn]
 """Raises a CatalogError with message, detail and hint, and the place in the file."""
 
@@ -412,6 +415,10 @@ def _identifier(raw: Mapping[str, Any], key: str, fail: Fail) -> NodeId:
 def _number(value: Any, key: str, fail: Fail) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         fail(f"'{key}' is not a number", f"{key} is {value!r}", "write it without quotes and unit")
+    if value != value:
+        fail(f"'{key}' is not a number", f"{key} is nan", "give a number, or leave it out")
+    if not -FARTHEST <= value <= FARTHEST:
+        fail(f"'{key}' is out of range", f"{key} is {value!r}", f"the greatest number here is {FARTHEST:.0e}")
     return float(value)
 
 

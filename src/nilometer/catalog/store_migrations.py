@@ -48,3 +48,12 @@ def add_coordinates(connection: sql.Connection) -> None:
     columns = sql.inspect(connection).get_columns("datastreams", schema=schema)
     if not any(column["name"] == "coordinates" for column in columns):
         connection.execute(sql.text(f"ALTER TABLE {name} ADD COLUMN coordinates TEXT"))
+
+
+def add_stops(connection: sql.Connection) -> None:
+    """Version 5 -> 6: a query gets `stops`, false at first: a row without a value is set aside."""
+    schema = connection.get_execution_options().get("schema_translate_map", {}).get(None)
+    name = "queries" if schema is None else f"{schema}.queries"
+    columns = sql.inspect(connection).get_columns("queries", schema=schema)
+    if not any(column["name"] == "stops" for column in columns):
+        connection.execute(sql.text(f"ALTER TABLE {name} ADD COLUMN stops BOOLEAN DEFAULT FALSE NOT NULL"))

@@ -130,9 +130,10 @@ queries = sql.Table(
     sql.Column("text", sql.Text, nullable=False),
     sql.Column("starting", sql.Text),
     sql.Column("starting_at", sql.BigInteger),
+    sql.Column("stops", sql.Boolean, nullable=False, server_default=sql.false()),
 )
 """Standing queries: `starting` is BEGINNING, or `starting_at` is a time in microseconds, or neither: from
-now."""
+now. `stops`: ON ERROR STOP."""
 
 views = sql.Table(
     "views",

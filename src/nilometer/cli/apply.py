@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nilometer.cli.console import message
-from nilometer.cli.options import DataOption, database_of
+from nilometer.cli.options import DataOption, ForceOption, database_of
 
 
 def register(application: typer.Typer) -> None:
@@ -20,6 +20,7 @@ def register(application: typer.Typer) -> None:
 def apply(
     data: DataOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the difference.")] = False,
+    force: ForceOption = False,
     yes: Annotated[bool, typer.Option("--yes", help="Drop without asking.")] = False,
 ) -> None:
     """Show how the database differs from its schema.sql, and bring it there.
@@ -30,12 +31,19 @@ def apply(
 
     Example: nilometer apply --data field/ --dry-run
     """
+    from nilometer.engine import connect
     from nilometer.errors import ConfigurationError
 
     database = database_of(data, None)
     if database.keeping is None:
         raise ConfigurationError("there is no schema.sql to apply", hint="give a directory: --data DIR")
     script = (Path(database.keeping.directory) / "schema.sql").read_text(encoding="utf-8")
+    # Refused as a whole, before anything is dropped or created.
+    alone = connect()
+    alone.data.base = Path(database.keeping.directory)
+    alone.execute(script)
+    for text in [view.text for view in alone.catalog.views()] + [q.text for q in alone.catalog.queries()]:
+        alone.sql(text)
     steps = database.keeping.request("apply", script=script, dry_run=True, drops=False)["steps"]
     for what, kind, name, _ in steps:
         message(f"{what} {kind} {name}")
@@ -51,5 +59,7 @@ def apply(
                 hint="add --yes to drop them, or declare them in schema.sql",
             )
         typer.confirm(f"Drop {', '.join(drops)}, with all answers?", abort=True, err=True)
-    for line in database.keeping.request("apply", script=script, dry_run=False, drops=True)["told"]:
+    for line in database.keeping.request("apply", script=script, dry_run=False, drops=True, force=force)[
+        "told"
+    ]:
         message(line)

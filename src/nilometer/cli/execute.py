@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nilometer.cli.console import message, print_records, read_sql
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.cli.options import CatalogOption, DataOption, ForceOption, JsonOption, database_of
 
 
 def register(application: typer.Typer) -> None:
@@ -19,6 +19,7 @@ def execute(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="Statements, a .sql file, or '-' for stdin.")],
     data: DataOption = None,
     json: JsonOption = False,
+    force: ForceOption = False,
     catalog: CatalogOption = None,
 ) -> None:
     """Run statements that change what is declared or what runs: CREATE, REPLACE, PAUSE, RESUME, DROP.
@@ -35,7 +36,7 @@ def execute(
     text = read_sql(sql)
     if any(isinstance(statement, ast.QueryNode) for statement in parse_script(text)):
         raise ConfigurationError("execute runs no queries", hint="ask a query with: nilometer query")
-    for result in database.execute(text):
+    for result in database.execute(text, force=force):
         match result:
             case None:
                 pass

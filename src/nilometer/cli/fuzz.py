@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,23 +16,37 @@ def register(application: typer.Typer) -> None:
 def fuzz(
     name: Annotated[
         str,
-        typer.Argument(metavar="TARGET", help="sql, json, senml, csv, segment, nss, xml, serial, or all."),
+        typer.Argument(
+            metavar="TARGET",
+            help="sql, json, senml, csv, segment, record, commits, state, nss, xml, toml, geojson, serial, or all.",
+        ),
     ],
     seconds: Annotated[int, typer.Option("--seconds", min=1, help="How long to try each target.")] = 60,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Decides the mutations.")] = 0,
     atheris: Annotated[
-        bool, typer.Option("--atheris", help="Be guided by coverage (pip install atheris).")
+        bool,
+        typer.Option("--atheris", help="Be guided by coverage (./nilo python -m pip install atheris)."),
     ] = False,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            "--corpus",
+            help="A folder with known inputs, a folder for each target; atheris adds those that reach new code.",
+        ),
+    ] = None,
 ) -> None:
     """Fuzz a parser: mutate known inputs, and report every exception that is not an error of ours.
 
     Example: nilometer fuzz sql --seconds 60
+
+    Example: nilometer fuzz all --atheris --seconds 300 --corpus tests/laboratory/fuzz/corpus
     """
+    import tempfile
     import time
 
     from nilometer.catalog.near_misses import near_misses
     from nilometer.cli.console import message
-    from nilometer.errors import ConfigurationError, ResourceError
+    from nilometer.errors import ConfigurationError
     from nilometer.laboratory.fuzz import run
     from nilometer.laboratory.fuzz.targets import targets
 
@@ -39,20 +54,19 @@ def fuzz(
     if name != "all" and name not in known:
         raise ConfigurationError(f"no target '{name}'", hint=near_misses(name, [*known, "all"]))
     chosen = list(known) if name == "all" else [name]
-    if atheris:
-        if name == "all":
-            raise ConfigurationError("atheris ends the process after one target", hint="name one")
-        try:
-            run.with_atheris(known[name], seconds)
-        except ImportError as error:
-            raise ResourceError("atheris is not installed", hint="pip install atheris") from error
     failed = False
     for one in chosen:
-        until = time.monotonic() + seconds
-        found = run.fuzz(known[one], seed, lambda _, until=until: time.monotonic() < until)  # type: ignore[misc]
-        print(f"{one}: {found.tried:,} inputs, {len(found.crashes)} crashes")
-        for crash, data in found.crashes.items():
+        if atheris:
+            with tempfile.TemporaryDirectory() as kept:
+                tried, crashes = run.with_atheris(one, seconds, corpus or Path(kept))
+        else:
+            until = time.monotonic() + seconds
+            inputs = known[one].corpus + (run.kept_corpus(corpus, one) if corpus is not None else ())
+            found = run.fuzz(known[one], seed, lambda _, until=until: time.monotonic() < until, inputs)  # type: ignore[misc]
+            tried, crashes = found.tried, found.crashes
+        print(f"{one}: {tried:,} inputs, {len(crashes)} crashes", flush=True)
+        for crash, data in crashes.items():
             message(f"  {crash}\n    {data[:300]!r}")
-        failed |= bool(found.crashes)
+        failed |= bool(crashes)
     if failed:
         raise typer.Exit(1)

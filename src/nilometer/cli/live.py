@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nilometer.dataflow.policy import Policy
     from nilometer.engine import Database, Query
     from nilometer.ingest.adapters import ReadResult
+    from nilometer.ingest.adapters.push import Pushes
     from nilometer.live.live_query import LiveQuery
     from nilometer.live.owner.owner import Owner
     from nilometer.live.station import Station
@@ -55,7 +56,9 @@ def is_live(query: Query) -> bool:
     return any(leaf.stream.url is not None and not data.has(leaf.stream) for leaf in leaves)
 
 
-def open_station(database: Database, when_full: Sequence[str] | None = None) -> Station:
+def open_station(
+    database: Database, when_full: Sequence[str] | None = None, pushes: Pushes | None = None
+) -> Station:
     """Open the station of a database. Without a data directory, its logs are temporary."""
     from nilometer.ingest.manager import ManagerSettings
     from nilometer.live.outside import Outside
@@ -68,7 +71,7 @@ def open_station(database: Database, when_full: Sequence[str] | None = None) -> 
         database,
         database.data.base,
         StationSettings(managing=ManagerSettings(policies=policies_of(database, when_full or ()))),
-        Outside(generators=generators, program_for=generators.program_for),
+        Outside(generators=generators, program_for=generators.program_for, pushes=pushes),
     )
     for note in station.notes:
         message(note)
@@ -76,13 +79,22 @@ def open_station(database: Database, when_full: Sequence[str] | None = None) -> 
 
 
 def open_owner(
-    database: Database, when_full: Sequence[str] | None = None, *, embedded: bool = False
+    database: Database,
+    when_full: Sequence[str] | None = None,
+    *,
+    embedded: bool = False,
+    pushes: Pushes | None = None,
 ) -> Owner:
     """Become the owner of the database's directory, with a station that clients can reach."""
     from nilometer.live.owner.owner import Owner
 
     assert database.data.base is not None, "a database without a directory has no owner"
-    return Owner(database.data.base, lambda: open_station(database, when_full), embedded=embedded)
+
+    def make() -> Station:
+        database.take_over()
+        return open_station(database, when_full, pushes)
+
+    return Owner(database.data.base, make, embedded=embedded)
 
 
 def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy]:
@@ -207,8 +219,14 @@ class Complaints:
 def summary(live: LiveQuery) -> str:
     """One line that counts the readings a query read and the rows it returned."""
     books = ", ".join(f"{count} {name}" for name, count in live.ledger.as_dict().items() if count)
-    dropped = f" ({live.dropped} came faster than they were printed and were dropped)" if live.dropped else ""
-    return f"{live.name}: {live.rows} row{'' if live.rows == 1 else 's'}{dropped}; {books or 'nothing read'}"
+    return f"{live.name}: {counted(live.rows, live.dropped, live.trimmed, books)}"
+
+
+def counted(rows: int, dropped: int, trimmed: int, books: str) -> str:
+    """The rows that a live query returned, the rows and readings that were lost, and its books."""
+    lost = f" ({dropped} came faster than they were printed and were dropped)" if dropped else ""
+    unread = f"; {trimmed} trimmed from the logs before the query read them" if trimmed else ""
+    return f"{rows} row{'' if rows == 1 else 's'}{lost}; {books or 'nothing read'}{unread}"
 
 
 def report_changes(station: Station, states: dict[str, str]) -> None:
@@ -230,6 +248,11 @@ def report_changes(station: Station, states: dict[str, str]) -> None:
             states[f"sessions of {name}"] = str(lost)
             message(f"{name}: {FORGOTTEN}")
     for live in station.queries.values():
+        if live.dead is not None and states.setdefault(f"{live.name}: {live.dead}", "") == "":
+            states[f"{live.name}: {live.dead}"] = "said"
+            message(
+                f"{live.name}: rows are set aside: {printable(live.dead)}; see nilometer queries dead {live.name}"
+            )
         key = f"tables of {live.name}"
         before = states.pop(key, None)
         if live.stale is not None:

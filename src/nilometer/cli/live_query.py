@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nilometer.cli.account import refuse_losses
 from nilometer.cli.console import RowPrinter, message
-from nilometer.cli.live import follow, open_owner, open_station, stopped_by_signal
+from nilometer.cli.live import counted, follow, open_owner, open_station, stopped_by_signal
 
 if TYPE_CHECKING:
     from nilometer.engine import Query
@@ -34,11 +34,12 @@ def run_live(
     when_full: list[str] | None,
     *,
     strict: bool = False,
+    force: bool = False,
 ) -> None:
     """Print the rows of a live query as they come."""
     from nilometer.live.starts import start_of
 
-    run = _Run(asked, json, limit, seconds, when_full, strict)
+    run = _FollowedQuery(asked, json, limit, seconds, when_full, strict, force)
     directory = asked.database.data.base
     if directory is None:
         with open_station(asked.database, when_full) as station:
@@ -50,13 +51,14 @@ def run_live(
 
 
 @dataclass
-class _Run:
+class _FollowedQuery:
     asked: Query
     json: bool
     limit: int | None
     seconds: float | None
     when_full: list[str] | None
     strict: bool
+    force: bool
     stopped: Callable[[], bool] = field(default_factory=stopped_by_signal)
     began: float = field(default_factory=time.monotonic)
 
@@ -76,7 +78,7 @@ class _Run:
         from nilometer.log.writer import BusyError
 
         asked = self.asked
-        asking = Asking(print_statement(asked.tree), asked.parameters, asked.profile, on, start)
+        asking = Asking(print_statement(asked.tree), asked.parameters, asked.profile, on, start, self.force)
         while True:
             client = find_owner(directory)
             if client is not None:
@@ -90,6 +92,7 @@ class _Run:
             except BusyError:
                 continue  # another process was faster: be its client
             with owner:
+                owner.admit(asked, force=self.force or bool(asking.rows))
                 live = owner.station.install(asked, start=asking.offsets, on=on)
                 live.skip = asking.rows
                 message("live; Ctrl-C stops it")
@@ -121,9 +124,8 @@ class _Run:
         if self.strict:
             streams = station.manager.streams
             books = {name: station.manager.status(name).ledger.as_dict() for name in streams}
-            losses = {
-                name: lost(ledger) for name, ledger in (books | {"query": live.ledger.as_dict()}).items()
-            }
+            account = live.ledger.as_dict() | {"trimmed": live.trimmed}
+            losses = {name: lost(ledger) for name, ledger in (books | {"query": account}).items()}
             refuse_losses({name: found for name, found in losses.items() if found})
 
     def _as_client(self, client: Client, asking: Asking) -> bool:
@@ -159,12 +161,8 @@ class _Run:
 
         ledger: dict[str, int] = asking.facts.get("ledger", {})
         books = ", ".join(f"{count} {name}" for name, count in ledger.items() if count)
-        lost_rows = (
-            f" ({asking.dropped} came faster than they were printed and were dropped)"
-            if asking.dropped
-            else ""
-        )
-        message(f"{asking.rows} row{'' if asking.rows == 1 else 's'}{lost_rows}; {books or 'nothing read'}")
+        trimmed: int = asking.facts.get("trimmed", 0)
+        message(counted(asking.rows, asking.dropped, trimmed, books))
         if self.strict:
-            losses = lost(ledger)
+            losses = lost(ledger | {"trimmed": trimmed})
             refuse_losses({"query": losses} if losses else {})

@@ -48,20 +48,25 @@ def verify(
     """Check the logs, the answers and the states: checksums, gaps, lost ends; exits with 1 if anything is damaged.
 
     Without a name, everything is checked: the log of each stream, and of each standing query its result logs,
-    the versions of its tables and its checkpoint.
+    the versions of its tables and its checkpoint; and what all queries share, the commit log and the saved states.
 
     Example: nilometer log verify --data field/
     """
-    from nilometer.live.damage import verify_query
+    from nilometer.live.damage import verify_query, verify_shared
 
     directory = _directory(data)
     damaged = 0
     for name in _streams(directory, streams, query):
-        damaged += _tell({"stream": name}, name, directory.existing(name).verify(), json)
+        damaged += _tell({"stream": name}, name, directory.existing(name, lost=True).verify(), json)
     for name in _queries(data, streams, query):
         for checked in verify_query(Path(data), name):
             told = {"query": name, "part": checked.part}
             damaged += _tell(told, f"query {name}, {checked.part}", checked.verdict, json)
+    if _with_queries(data, streams, query):
+        for checked in verify_shared(Path(data)):
+            damaged += _tell(
+                {"query": None, "part": checked.part}, f"all queries, {checked.part}", checked.verdict, json
+            )
     if damaged:
         if not json:
             message(f"{damaged} damage{'' if damaged == 1 else 's'}; nilometer log repair keeps what is left")
@@ -82,7 +87,7 @@ def repair(
 
     Example: nilometer log repair river --data field/
     """
-    from nilometer.live.damage import repair_query
+    from nilometer.live.damage import repair_query, repair_shared
 
     directory = _directory(data)
     done: list[tuple[dict[str, str], Repaired]] = []
@@ -90,6 +95,8 @@ def repair(
         done.append(({"stream": name}, directory.log(name).repair()))
     for name in _queries(data, streams, query):
         done += [({"query": name}, repaired) for repaired in repair_query(Path(data), name)]
+    if _with_queries(data, streams, query):
+        done += [({"query": "all"}, repaired) for repaired in repair_shared(Path(data))]
     for who, repaired in done:
         if json:
             lost = [
@@ -118,12 +125,16 @@ def _streams(directory: LogDirectory, streams: list[str] | None, query: list[str
     return streams or ([] if query else directory.streams(lost=True))
 
 
+def _with_queries(data: str, streams: list[str] | None, query: list[str] | None) -> bool:
+    return bool(query) or (not streams and "://" not in data)
+
+
 def _queries(data: str, streams: list[str] | None, query: list[str] | None) -> Iterator[str]:
     from nilometer.live.damage import known_query, queries_of
 
     if query:
         yield from (known_query(Path(data), name) for name in query)
-    elif not streams and "://" not in data:
+    elif _with_queries(data, streams, query):
         yield from queries_of(Path(data))
 
 

@@ -34,6 +34,8 @@ from nilometer.cli import (
     sql,
     storm,
     streams,
+    token,
+    top,
 )
 from nilometer.cli.console import fail
 from nilometer.cli.typed_name import command_name
@@ -49,6 +51,7 @@ VERBS = (
     execute,
     apply,
     queries,
+    top,
     answers,
     explain,
     plan,
@@ -58,6 +61,7 @@ VERBS = (
     streams,
     sensors,
     log,
+    token,
     bench,
     reproduce,
     storm,
@@ -127,7 +131,9 @@ def main() -> None:
             NilometerError("the query is nested too deeply", hint="take it apart with subqueries in FROM"),
             as_json,
         )
-    except Exception as error:
+    except BaseException as error:  # a panic of a library in Rust is no Exception
+        if isinstance(error, SystemExit | GeneratorExit):
+            raise
         if os.environ.get("NILOMETER_DEBUG"):
             raise
         if isinstance(error, OSError) and error.filename is not None:

@@ -38,6 +38,10 @@ CatalogOption = Annotated[
         help="The catalog: a SQLite file or a PostgreSQL URL.",
     ),
 ]
+ForceOption = Annotated[
+    bool,
+    typer.Option("--force", help="Run it even if it asks for more than [limits] in nilometer.toml allow."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 SetOption = Annotated[
     list[str] | None,
@@ -119,10 +123,17 @@ def database_of(
     from nilometer.cli.console import message
     from nilometer.engine import connect
     from nilometer.engine.opening import named_after_files
+    from nilometer.errors import ConfigurationError
 
     given = [data] if isinstance(data, str) else list(data or ())
     if not given and os.environ.get("NILOMETER_DATA"):
         given = [os.environ["NILOMETER_DATA"]]
+    for each in given:
+        if each.startswith(("http://", "https://")):
+            raise ConfigurationError(
+                "the command line works on a data directory, not on a server",
+                hint=f'from Python: nilometer.connect("{each}"); or ask with curl: docs/http.md',
+            )
     plain, named = _separated(given)
     if len(plain) > 1:
         plain, named = named_after_files(plain, named)

@@ -1,4 +1,5 @@
-"""`nilometer queries`: list, pause, resume, drop, replay and trim a data directory's standing queries."""
+"""`nilometer queries`: list, pause, resume, drop, replay and trim a data directory's standing queries, and show their
+dead letters."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def list_command(
     """List the standing queries, with their state, progress and counters.
 
     The columns: state, rows answered, readings behind, watermark and its lag,
-    batch time, size of the state, late and shed readings, completeness.
+    batch time, size of the state, late and shed readings, dead rows, completeness.
 
     Example: nilometer queries list --data field/ --json
     """
@@ -125,6 +126,42 @@ def analyze_command(
         )
     with client:
         print(client.request("analyze", name=name).header["text"])
+
+
+@commands.command("dead")
+def dead_command(
+    context: typer.Context,
+    name: NameArgument,
+    count: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many of the last letters.")] = 20,
+    data: DataOption = None,
+    json: JsonOption = False,
+    catalog: CatalogOption = None,
+) -> None:
+    """Show the rows that a query has set aside because a value cannot be given, with the reason.
+
+    An INT that overflows or a CAST of what is no number does not stop a query, unless it was declared with ON ERROR STOP.
+
+    Example: nilometer queries dead smoky --data field/
+    """
+    from json import dumps
+
+    from nilometer.live.dead_letters import dead_letters
+    from nilometer.live.query_list import query_state
+    from nilometer.live.upkeep import known
+    from nilometer.printable import printable
+
+    database = database_of(*_given(context, data, catalog))
+    directory, name = known(database, name)
+    found = dead_letters(directory, name, count)
+    if not json:
+        for letter in found:
+            letter["reason"] = printable(letter["reason"])
+            letter["row"] = (
+                None if letter["row"] is None else printable(dumps(letter["row"], ensure_ascii=False))
+            )
+    print_records(found, json)
+    dead = query_state(database, directory, name, time.time_ns() // 1_000).dead
+    message(f"{name} has set {dead} row{'' if dead == 1 else 's'} aside")
 
 
 @commands.command("drop")
@@ -273,6 +310,10 @@ def list_queries(data: str | None, json: bool, catalog: str | None) -> None:
             message(f"{one.name} has changed since it last ran: its next run begins a new version")
         if one.trouble is not None:
             message(f"{one.name}: {one.trouble}")
+        if one.dead:
+            message(
+                f"{one.name} has set {one.dead} row{'' if one.dead == 1 else 's'} aside: queries dead {one.name}"
+            )
 
 
 def _given(context: typer.Context, data: str | None, catalog: str | None) -> tuple[str | None, str | None]:
@@ -303,17 +344,24 @@ def _text(state: QueryState) -> dict[str, Any]:
         "behind": state.behind,
         "late": state.late,
         "shed": state.shed,
+        "dead": state.dead,
         "watermark": None if state.watermark is None else format_time(state.watermark),
-        "lag": None if state.lag is None else _duration(state.lag),
+        "lag": None if state.lag is None else duration_text(state.lag),
         "batch": None if state.batch_milliseconds is None else f"{state.batch_milliseconds} ms",
         "held": None if state.state_bytes is None else format_bytes(state.state_bytes),
         "complete": None if completeness is None else f"{completeness:.1%}",
     }
 
 
-def _duration(microseconds: int) -> str:
-    """
-    >>> _duration(1_250_000), _duration(-3_000_000), _duration(5_400_000_000), _duration(900_000_000_000)
+def duration_text(microseconds: int) -> str:
+    """A length of time for people.
+
+    >>> (
+    ...     duration_text(1_250_000),
+    ...     duration_text(-3_000_000),
+    ...     duration_text(5_400_000_000),
+    ...     duration_text(900_000_000_000),
+    ... )
     ('1.2 s', '-3.0 s', '90 min', '10 days')
     """
     seconds = microseconds / 1_000_000

@@ -14,6 +14,7 @@ from nilometer.cli.options import (
     AllowGapsOption,
     CatalogOption,
     DataListOption,
+    ForceOption,
     HostOption,
     JsonOption,
     LogOrderOption,
@@ -48,6 +49,7 @@ def query(
     log_order: LogOrderOption = False,
     allow_gaps: AllowGapsOption = False,
     when_full: WhenFullOption = None,
+    force: ForceOption = False,
     quiet: QuietOption = False,
     strict: StrictOption = False,
     memory: MemoryOption = None,  # noqa: ARG001 the option takes effect when it is read
@@ -82,7 +84,7 @@ def query(
         if follow and database.host in LIVE_HOSTS and is_live(asked):
             counts = [count for count in (limit, most_rows(asked.physical)) if count is not None]
             most = min(counts, default=None)
-            run_live(asked, database.host, start, json, most, seconds, when_full, strict=strict)
+            run_live(asked, database.host, start, json, most, seconds, when_full, strict=strict, force=force)
             return
         answer = asked.run()
         shown = answer if limit is None else answer.head(limit)

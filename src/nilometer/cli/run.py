@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,11 +14,19 @@ from nilometer.cli.live import SecondsOption, WhenFullOption, follow, open_owner
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
+    ForceOption,
     JsonOption,
     LiveHostOption,
     MemoryOption,
     database_of,
 )
+
+if TYPE_CHECKING:
+    from nilometer.catalog import QueryDefinition
+    from nilometer.ingest.adapters.push import Pushes
+    from nilometer.live.owner.owner import Owner
+    from nilometer.server.http_server import HttpServer
+    from nilometer.server.settings import HttpSettings
 
 
 def register(application: typer.Typer) -> None:
@@ -46,6 +55,7 @@ def run(
     to: ToOption = None,
     on: LiveHostOption = "gateway",
     when_full: WhenFullOption = None,
+    force: ForceOption = False,
     memory: MemoryOption = None,  # noqa: ARG001 the option takes effect when it is read
     catalog: CatalogOption = None,
 ) -> None:
@@ -60,7 +70,7 @@ def run(
 
     Example: nilometer run --data field/ --to smoky=mqtt://localhost/alerts/{id} --to smoky=parquet:out/smoky
     """
-    own(data, catalog, json=json, seconds=seconds, to=to, on=on, when_full=when_full, only=only)
+    own(data, catalog, json=json, seconds=seconds, to=to, on=on, when_full=when_full, only=only, force=force)
 
 
 def own(
@@ -75,8 +85,11 @@ def own(
     only: Sequence[str] | None,
     serving: bool = False,
     quiet: bool = False,
+    force: bool = False,
+    http: HttpSettings | None = None,
 ) -> None:
-    """Own the directory. `serving`: also without standing queries, and after their sources have ended."""
+    """Own the directory. `serving`: also without standing queries, and after their sources have ended. `http`: where
+    to serve HTTP."""
     from nilometer.engine.hosts import host_name
     from nilometer.errors import ConfigurationError
     from nilometer.live.delivery import Deliveries, open_routes
@@ -89,25 +102,31 @@ def own(
             "nowhere to keep logs and answers", hint="give a directory with schema.sql: --data DIR"
         )
     wanted = {name.lower() for name in only or ()}
-    found = [q for q in database.catalog.queries() if not wanted or q.name.lower() in wanted]
-    if not found and not serving:
+
+    def declared() -> list[QueryDefinition]:
+        return [q for q in database.catalog.queries() if not wanted or q.name.lower() in wanted]
+
+    if not declared() and not serving:
         raise ConfigurationError(
             "there are no standing queries" if not wanted else f"no standing query {', '.join(only or ())}",
             hint="declare one in schema.sql: CREATE QUERY wet AS SELECT ...",
         )
     stopped = stopped_by_signal()
     states: dict[str, str] = {}
-    with open_owner(database, when_full) as owner:
+    pushes = _pushes() if http is not None else None
+    with open_owner(database, when_full, pushes=pushes) as owner:
+        # From here on this process decides what is declared. Others may have changed it before it had the lock.
+        keeping, database.keeping = database.keeping, None
+        found = declared()
         roster = Roster(owner.station, found, on=host_name(on), say=message)
-        if database.keeping is not None:
-            # From here on this process decides what is declared.
-            database.keeping.refresh(owner=False)
-            database.keeping = None
-            owner.changes = take_up(database, roster, message)
+        if keeping is not None:
+            owner.changes = take_up(database, roster, message, force=force)
         # The sinks close after the queries, whose last answers they deliver.
         routes = open_routes(database, routes_of(to or (), [definition.name for definition in found]))
-        with Deliveries(routes) as deliveries, roster:
+        with Deliveries(routes) as deliveries, roster, ExitStack() as stack:
             roster.begin(alone=not serving)
+            if http is not None and pushes is not None:
+                stack.enter_context(_serve_http(owner, http, pushes))
             if not roster.queries and not roster.paused and not serving:
                 raise typer.Exit(1)
             running = ", ".join(live.name for live in roster.queries)
@@ -140,3 +159,23 @@ def own(
             )
     if not summarize_deliveries(deliveries) or roster.refused:
         raise typer.Exit(1)
+
+
+def _pushes() -> Pushes:
+    from nilometer.ingest.adapters.push import Pushes
+    from nilometer.server.http_server import require_server
+
+    require_server()
+    return Pushes()
+
+
+def _serve_http(owner: Owner, settings: HttpSettings, pushes: Pushes) -> HttpServer:
+    from nilometer.server.http_server import HttpServer
+
+    server = HttpServer(owner, settings, pushes)
+    message(f"HTTP at {server.address}; its page: {server.address}/docs")
+    if not settings.loopback and settings.tls_cert is None:
+        message(
+            "tokens and readings cross the network as they are: give --tls-cert and --tls-key, or put a proxy in front"
+        )
+    return server

@@ -3,13 +3,17 @@ ask this process."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nilometer.cli.live import SecondsOption, WhenFullOption
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, LiveHostOption
+from nilometer.cli.options import CatalogOption, DataOption, ForceOption, JsonOption, LiveHostOption
 from nilometer.cli.run import ToOption, own
+
+if TYPE_CHECKING:
+    from nilometer.server.settings import HttpSettings
 
 
 def register(application: typer.Typer) -> None:
@@ -28,6 +32,39 @@ def serve(
     to: ToOption = None,
     on: LiveHostOption = "gateway",
     when_full: WhenFullOption = None,
+    force: ForceOption = False,
+    http: Annotated[
+        str | None,
+        typer.Option(
+            "--http",
+            metavar="ADDRESS:PORT",
+            help="Serve HTTP there, such as 127.0.0.1:7654, or a port of this machine alone. Other machines need "
+            "a token: nilometer token create.",
+        ),
+    ] = None,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option("--tls-cert", metavar="FILE", help="Serve HTTPS, with this certificate (PEM)."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="The key of the certificate (PEM).")
+    ] = None,
+    allow_root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--allow-root",
+            metavar="DIR",
+            help="Users of HTTP may declare files of this directory, too; may be repeated.",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="HOST",
+            help="Users of HTTP may declare sources and tables of this host; may be repeated.",
+        ),
+    ] = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Own a data directory: run its streams, its standing queries and their sinks, until Ctrl-C.
@@ -36,7 +73,10 @@ def serve(
     nilometer.connect in Python. You may stop or kill it at any moment: the next one goes on where it was.
 
     Example: nilometer serve --data field/
+
+    Example: nilometer serve --data field/ --http 7654
     """
+    settings = _settings(http, tls_cert, tls_key, tuple(allow_root or ()), tuple(allow_host or ()))
     own(
         data,
         catalog,
@@ -48,4 +88,21 @@ def serve(
         only=None,
         serving=True,
         quiet=not rows,
+        force=force,
+        http=settings,
     )
+
+
+def _settings(
+    http: str | None, cert: Path | None, key: Path | None, roots: tuple[Path, ...], hosts: tuple[str, ...]
+) -> HttpSettings | None:
+    from nilometer.errors import ConfigurationError
+    from nilometer.server.settings import HttpSettings, parse_address
+
+    if http is None:
+        if cert or key or roots or hosts:
+            raise ConfigurationError(
+                "--tls-cert, --tls-key, --allow-root and --allow-host are about HTTP", hint="add --http 7654"
+            )
+        return None
+    return HttpSettings(*parse_address(http), cert, key, roots, hosts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -30,6 +31,22 @@ def storm(
         list[str] | None,
         typer.Option("--only", metavar="FAULT", help="Only this kind of fault; may be repeated."),
     ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="How many processes run; by default one a core.")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", min=0, help="Begin no seed after so many minutes.")
+    ] = None,
+    soak: Annotated[
+        int | None,
+        typer.Option(
+            "--soak", min=2, help="Instead: so many simulated hours in one go; say whether anything grows."
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", help="Put the table into this document, between its two marks."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Simulate the whole live path in one process and in virtual time, with faults, and judge every answer.
@@ -41,9 +58,13 @@ def storm(
     Example: nilometer storm --seeds 1000
 
     Example: nilometer storm --seed 4711
+
+    Example: nilometer storm --soak 24
     """
     import os
     import sys
+    import time
+    from datetime import date
 
     if os.environ.get("PYTHONHASHSEED") != "0":
         # A seed decides everything, also in which order sets are walked. Frames are small: more threads of
@@ -55,13 +76,17 @@ def storm(
     from nilometer.catalog.near_misses import near_misses
     from nilometer.cli.console import message
     from nilometer.errors import ConfigurationError
-    from nilometer.laboratory.storm.seeds import DEFAULT, KNOWN, Case, Tally, run, run_all, shrink, table
+    from nilometer.laboratory.marked_tables import write_table
+    from nilometer.laboratory.storm.seeds import ALL, Case, Tally, run, run_all, shrink, table
     from nilometer.laboratory.storm.story import STEPS, Fault
 
+    if soak is not None:
+        _soak(soak, write)
+        return
     unknown = next((name for name in only or () if name not in list(Fault)), None)
     if unknown is not None:
         raise ConfigurationError(f"no fault '{unknown}'", hint=near_misses(unknown, list(Fault)))
-    faults = frozenset(Fault(name) for name in only) if only else DEFAULT
+    faults = frozenset(Fault(name) for name in only) if only else ALL
     length = steps or STEPS
     if seed is not None:
         case = Case(seed, faults, length)
@@ -84,14 +109,44 @@ def storm(
         if tally.stories % 25 == 0 or tally.stories == seeds:
             message(f"{tally.stories:,} of {seeds:,} seeds, {len(tally.wrong)} failed")
 
-    for fault, why in KNOWN.items():
-        if fault not in faults:
-            message(f"left out: {fault} ({why})")
-    tally = run_all((Case(number, faults, length) for number in range(first, first + seeds)), progress)
+    cases = (Case(number, faults, length) for number in range(first, first + seeds))
+    began = time.monotonic()
+    limit = float("inf") if minutes is None else 60 * minutes
+    tally = run_all(cases, progress, jobs or os.cpu_count() or 1, lambda: time.monotonic() - began < limit)
+    took, ran = time.monotonic() - began, tally.stories
+    message(f"{ran:,} of {seeds:,} seeds took {took:,.0f} s, {took / max(ran, 1):.2f} s each")
     if json:
         wrong = [{"command": case.command(), "wrong": text} for case, text in tally.wrong]
         print(dumps({"seeds": tally.stories, "counts": tally.counts, "failed": wrong}))
     else:
         print(table(tally))
+    if write is not None:
+        options = "".join(f" --only {fault}" for fault in sorted(faults)) if only else ""
+        command = f"./nilo storm --seeds {ran}{f' --first {first}' if first else ''}{options}"
+        write_table(
+            write, "storm", f"`{command}`, on {date.today()}, {len(tally.wrong)} failed:\n\n{table(tally)}"
+        )
     if tally.wrong:
+        raise typer.Exit(1)
+
+
+def _soak(hours: int, write: Path | None) -> None:
+    import tempfile
+    from datetime import date
+
+    from nilometer.cli.console import message
+    from nilometer.laboratory.marked_tables import write_table
+    from nilometer.laboratory.storm.seeds import MEMORY
+    from nilometer.laboratory.storm.soak import Measured, soak
+
+    def tell(hour: Measured) -> None:
+        message(f"hour {hour.hour} of {hours}: {hour.rss >> 20:,} MB, {1_000 * hour.turn:.1f} ms a turn")
+
+    place = MEMORY if MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="soak-", dir=place) as folder:
+        soaked = soak(Path(folder), hours, tell=tell)
+    print(soaked.table())
+    if write is not None:
+        write_table(write, "soak", f"`./nilo storm --soak {hours}`, on {date.today()}:\n\n{soaked.table()}")
+    if soaked.trouble or soaked.grows:
         raise typer.Exit(1)

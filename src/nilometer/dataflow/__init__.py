@@ -20,6 +20,7 @@ from nilometer.dataflow.sources import (
     Heartbeat,
     MemorySources,
     Sources,
+    Summaries,
     TableVersion,
 )
 
@@ -32,6 +33,7 @@ __all__ = [
     "MemorySources",
     "Run",
     "Sources",
+    "Summaries",
     "Summary",
     "TableVersion",
     "run",

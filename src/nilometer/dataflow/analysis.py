@@ -25,6 +25,14 @@ class Measure:
     held: int | None = None
 
 
+@dataclass(frozen=True)
+class Work:
+    """The computing of one query since its process began. Operators that it shares with `others` count with its part."""
+
+    nanoseconds: float = 0.0
+    others: int = 0
+
+
 def measures(
     flow: Dataflow, plan: physical.Node, held: Mapping[int, int] | None = None
 ) -> dict[physical.Node, Measure]:

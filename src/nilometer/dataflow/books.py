@@ -1,10 +1,10 @@
 """The books of one occurrence of a stream in a query.
 
-    read = delivered + filtered + late + shed
+    read = delivered + filtered + late + shed + failed
 
 `read` counts the readings of the stream's log that the query was given, including those that were late or
 that a full queue shed. `delivered` counts those that went on to the query's operators, `filtered` those that
-its list of sensors or its condition kept out. Garbled readings, readings from the future and duplicates are
+its list of sensors or its condition kept out, `failed` those for which an expression has no value. Garbled readings, readings from the future and duplicates are
 not in the log: the stream's own books count them (dataflow/ledger.py).
 """
 
@@ -21,10 +21,10 @@ class Books:
     def __init__(self) -> None:
         self.ledger = QueryLedger()
 
-    def note(self, accepted: int, delivered: int, late: int, shed: int) -> None:
+    def note(self, accepted: int, delivered: int, late: int, shed: int, failed: int = 0) -> None:
         """Count the readings of a round."""
         read = accepted + late + shed
-        self.ledger += QueryLedger(read, delivered, accepted - delivered, late, shed)
+        self.ledger += QueryLedger(read, delivered, accepted - delivered - failed, late, shed, failed)
 
     def snapshot(self) -> dict[str, bytes]:
         """The counts, as a pane."""

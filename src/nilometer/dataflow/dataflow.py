@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from nilometer.algebra import Collection
-from nilometer.dataflow.failures import failure_of
+from nilometer.dataflow.failures import Caught, failure_of
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.stages import Operator, Passing, Round, Stage, Transform, Worker, shed_by
 from nilometer.errors import NilometerError, UnsupportedError
 from nilometer.operators.logic import Logic, Output, Spec
+from nilometer.operators.set_aside import Letter, collecting
 from nilometer.plan import physical
 
 
@@ -38,6 +39,8 @@ class Dataflow:
         self._places: dict[physical.Node, int] = {}
         self._nodes: dict[int, list[physical.Node]] = {}
         self._readers: Counter[int] = Counter()
+        self.letters: dict[int, list[Letter]] = {}
+        """The rows that the stages have set aside in the last `step_all`, by place."""
         self._next = 0
         self.root = -1 if plan is None else self.lower(plan)
 
@@ -47,11 +50,13 @@ class Dataflow:
         """Add the stages of a node and of all nodes below it, and return the place of the stage that gives
         the node's rows."""
         if not self.shares:
-            return self.build(node)
-        place = self._places.get(node)
-        if place is None:
             place = self.build(node)
-            self._places[node] = place
+            self.origins[node] = place, len(self.stages[place].transforms)
+            return place
+        if node in self._places:
+            place = self._places[node]
+        else:
+            place = self._places[node] = self.build(node)
             self.origins[node] = place, len(self.stages[place].transforms)
             self._made.setdefault(place, []).append(node)
             self._nodes.setdefault(place, []).append(node)
@@ -147,16 +152,21 @@ class Dataflow:
         """Run one round of all plans and return the output of every stage.
 
         If a stage meets an error, the error goes into `failures`, and neither the stage nor those above it
-        have an output.
+        have an output. Rows without a value are in `letters`, and the others go on.
         """
         outputs: dict[int, Output] = {}
+        self.letters = {}
         for place, stage in self.stages.items():
             if failures and not all(one in outputs for one in stage.inputs):
                 continue
             try:
-                outputs[place] = stage.step(outputs, now)
-            except Exception as error:
+                with collecting() as letters:
+                    outputs[place] = stage.step(outputs, now)
+            except Caught as error:
                 failures[place] = failure_of(error, stage.name)
+            else:
+                if letters:
+                    self.letters[place] = letters
         return outputs
 
     @property

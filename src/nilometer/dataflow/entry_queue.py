@@ -87,6 +87,12 @@ class EntryQueue(Generic[T]):
         self.counts.got += height(item)
         return item
 
+    def put_back(self, item: T) -> None:
+        """Put the rest of an item that was just got at the front again."""
+        self._items.appendleft(item)
+        self._rows += height(item)
+        self.counts.got -= height(item)
+
     def _make_room(self, rows: int) -> None:
         """Drop the oldest rows. Heartbeats and ends hold no rows and stay."""
         kept: deque[T] = deque()

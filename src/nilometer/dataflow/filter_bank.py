@@ -5,11 +5,15 @@ instead sorts the tuples of a round once for each column that filters compare wi
 the sorted values then finds the range of every filter, as grouped filters do (NiagaraCQ, which the paper
 names). Filters with several conditions, IN lists and strings have an index of their own (conjunctions.py). A query
 that matches no tuple of a round costs nothing more.
+
+Queries come and go while others run. The index therefore has tiers, each at least twice as large as the next
+(Bentley and Saxe, 1980): a new filter is put into a small tier, and every filter is indexed again only about log n
+times. A filter that has gone is skipped, until its tier is made anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +22,15 @@ import polars as pl
 from nilometer.dataflow.answers import Answers
 from nilometer.dataflow.books import Books
 from nilometer.dataflow.conjunctions import Conjunctions
-from nilometer.dataflow.failures import failure_of
+from nilometer.dataflow.failures import Caught, failure_of
 from nilometer.dataflow.filters import Filter
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.part import Part, Rows
 from nilometer.dataflow.pushed import Arrival
 from nilometer.dataflow.stages import Round, pick
 from nilometer.errors import NilometerError
 from nilometer.kernels.filter_ranges import Ranges, filter_ranges
+from nilometer.operators.set_aside import Letter, collecting
 
 FEW = 4
 """Up to this many filters on a column, comparing all values for each filter is faster than sorting them."""
@@ -46,9 +52,12 @@ class Member:
         self.work = work
         self.outputs: dict[Answers, None] = {}
         self.delivered = 0
+        self.failed = 0
+        self._before = bank.books.ledger
+        """The bank's accounts when the filter came."""
         bank.add(self)
 
-    def give(self, rows: pl.DataFrame) -> None:
+    def give(self, rows: Rows) -> None:
         """Put rows into the answers of the member's queries."""
         self.delivered += rows.height
         for queue in self.outputs:
@@ -57,9 +66,24 @@ class Member:
     @property
     def ledger(self) -> QueryLedger:
         """The accounts of the tuples that the bank was given."""
+        given, before = self.bank.books.ledger, self._before
+        read, late, shed = given.read - before.read, given.late - before.late, given.shed - before.shed
+        filtered = read - late - shed - self.delivered - self.failed
+        return QueryLedger(read, self.delivered, filtered, late, shed, self.failed)
+
+    def move(self, bank: FilterBank) -> None:
+        """Go on in another bank of the same stream, which will be given the same tuples."""
+        own = self.ledger
+        self.bank.drop(self)
+        self.bank = bank
+        self._take(own)
+        bank.add(self)
+
+    def _take(self, own: QueryLedger) -> None:
+        """Let these be the member's accounts."""
         given = self.bank.books.ledger
-        accepted = given.read - given.late - given.shed
-        return QueryLedger(given.read, self.delivered, accepted - self.delivered, given.late, given.shed)
+        self.delivered, self.failed = own.delivered, own.failed
+        self._before = QueryLedger(given.read - own.read, 0, 0, given.late - own.late, given.shed - own.shed)
 
     def snapshot(self) -> dict[str, bytes]:
         """The books."""
@@ -68,40 +92,53 @@ class Member:
         return own.snapshot()
 
     def restore(self, panes: dict[str, bytes]) -> None:
-        """Restore a snapshot. All members of a bank were given the same tuples."""
+        """Restore a snapshot."""
         own = Books()
         own.restore(panes)
-        self.delivered = own.ledger.delivered
-        given = own.ledger
-        accepted = given.delivered + given.filtered
-        self.bank.books.ledger = QueryLedger(given.read, accepted, 0, given.late, given.shed)
+        self._take(own.ledger)
 
 
 class FilterBank:
-    """All filters over one stream. `failures` holds the members that met an error; the others go on."""
+    """All filters over one stream. `failures` holds the members that met an error; the others go on. `letters` holds
+    the tuples that a member has set aside, with the rows of its answer: a query that does not skip them gets none."""
 
     def __init__(self, stream: str) -> None:
         self.books = Books()
         self.members: dict[Member, None] = {}
         self.failures: list[tuple[Member, NilometerError]] = []
+        self.letters: list[tuple[Member, list[Letter], pl.DataFrame]] = []
         self._stream = stream
-        self._columns: dict[str, tuple[list[Member], Ranges | None]] | None = None
-        self._conjunctions: Conjunctions[Member] | None = None
+        self._tiers: list[_Tier] = []
+        self._new: dict[Member, None] = {}
 
     def add(self, member: Member) -> None:
         """Add a filter."""
         self.members[member] = None
-        self._columns = None
+        self._new[member] = None
 
     def drop(self, member: Member) -> None:
         """Remove a filter."""
         del self.members[member]
-        self._columns = None
+        if member in self._new:
+            del self._new[member]
+
+    def _indexed(self) -> list[_Tier]:
+        """The tiers, with every filter in one of them."""
+        if self._new:
+            self._tiers.append(_Tier(self._new))
+            self._new = {}
+            while len(self._tiers) > 1 and len(self._tiers[-2].all) < 2 * len(self._tiers[-1].all):
+                last, before = self._tiers.pop(), self._tiers.pop()
+                both = (*before.all, *last.all)
+                self._tiers.append(_Tier({member: None for member in both if member in self.members}))
+        if 2 * len(self.members) < sum(len(tier.all) for tier in self._tiers):
+            self._tiers = [_Tier(self.members)] if self.members else []
+        return self._tiers
 
     def step(self, arrival: Arrival, now: Round) -> None:
         """Serve the stream's tuples of a round to all filters."""
         rows = arrival.rows
-        self.books.note(rows.height, rows.height, arrival.late, arrival.shed)
+        self.books.note(arrival.accepted, arrival.accepted, arrival.late, arrival.shed)
         if rows.height:
             self._serve(rows, now)
 
@@ -125,18 +162,51 @@ class FilterBank:
 
     def _compute(self, member: Member, rows: pl.DataFrame, now: Round) -> None:
         try:
-            member.give(member.work(rows, now))
-        except Exception as error:
+            with collecting() as letters:
+                found = member.work(rows, now)
+            if letters:
+                member.failed += sum(letter.count for letter in letters)
+                member.delivered += found.height
+                self.letters.append((member, letters, found))
+            else:
+                member.give(found)
+        except Caught as error:
             self.failures.append((member, failure_of(error, f"filters of {self._stream}")))
 
     def _found(self, rows: pl.DataFrame) -> Found:
         """The members that match at least one row, each with the places of its rows in log order (None: all
         rows)."""
-        by_column = self._by_column()
+        for tier in self._indexed():
+            for member, places in tier.found(rows):
+                if member in self.members:
+                    yield member, places
+
+
+class _Tier:
+    """The index of some of the filters."""
+
+    def __init__(self, members: Iterable[Member]) -> None:
+        self.all = tuple(members)
+        grouped: dict[str, list[Member]] = {}
+        several = []
+        for member in self.all:
+            limits = member.work.range
+            if limits is None and member.work.conditions:
+                several.append((member, member.work.conditions))
+            else:
+                grouped.setdefault("" if limits is None else limits.column, []).append(member)
+        self._conjunctions = Conjunctions(several) if several else None
+        self._columns = {
+            column: (found, _ranges(found) if column and len(found) > FEW else None)
+            for column, found in grouped.items()
+        }
+
+    def found(self, rows: pl.DataFrame) -> Found:
+        """The members that match at least one row, each with the places of its rows."""
         if self._conjunctions is not None:
             for member, places in self._conjunctions.found(rows):
                 yield member, None if len(places) == rows.height else places
-        for column, (members, ranges) in by_column.items():
+        for column, (members, ranges) in self._columns.items():
             if ranges is None and not column:
                 yield from ((member, None) for member in members)
                 continue
@@ -154,23 +224,6 @@ class FilterBank:
             for number in np.flatnonzero(ends > starts).tolist():
                 start, end = int(starts[number]), int(ends[number])
                 yield members[number], None if end - start == rows.height else in_log_order(start, end)
-
-    def _by_column(self) -> dict[str, tuple[list[Member], Ranges | None]]:
-        if self._columns is None:
-            grouped: dict[str, list[Member]] = {}
-            several = []
-            for member in self.members:
-                limits = member.work.range
-                if limits is None and member.work.conditions:
-                    several.append((member, member.work.conditions))
-                else:
-                    grouped.setdefault("" if limits is None else limits.column, []).append(member)
-            self._conjunctions = Conjunctions(several) if several else None
-            self._columns = {
-                column: (members, _ranges(members) if column and len(members) > FEW else None)
-                for column, members in grouped.items()
-            }
-        return self._columns
 
 
 class _Gathering:
@@ -194,8 +247,9 @@ class _Gathering:
         gathered = self.rows[pl.Series(np.concatenate([places for _, places in self._wanted]))]
         start = 0
         for member, places in self._wanted:
-            member.give(gathered.slice(start, len(places)))
-            start += len(places)
+            height = len(places)
+            member.give(Part(gathered, start, height))
+            start += height
         self._wanted, self._total = [], 0
 
 

@@ -96,14 +96,11 @@ class Filter:
         reduced = replace(acquire, predicate=rest)
         bare = _over(plan, reduced)
         self.mapping = _mapping(bare)
+        self.columns: tuple[tuple[str, str], ...] = tuple((self.mapping or {}).items())
+        """The answer's names and the stream's columns, if choosing and naming them is the only work. Filters with equal
+        `columns` are served together."""
         flow = Dataflow(bare, extents)
         self._stage: Stage = flow.stages[flow.root]
-
-    @property
-    def columns(self) -> tuple[tuple[str, str], ...]:
-        """The answer's names and the stream's columns, if choosing and naming them is the only work. Filters
-        with equal `columns` are served together."""
-        return tuple((self.mapping or {}).items())
 
     def __call__(self, rows: pl.DataFrame, now: Round) -> pl.DataFrame:
         """The answer's rows for tuples in the range."""

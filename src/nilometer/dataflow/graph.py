@@ -26,19 +26,23 @@ from hashlib import sha256
 import polars as pl
 
 from nilometer.catalog.extents import Stream
+from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.answers import Answers
-from nilometer.dataflow.filter_bank import Member
-from nilometer.dataflow.group import Group
+from nilometer.dataflow.dead_rows import DeadRows
+from nilometer.dataflow.group import Group, Taken
 from nilometer.dataflow.ledger import Ledger, QueryLedger
+from nilometer.dataflow.pace import Pace
+from nilometer.dataflow.part import Rows, frame_of
 from nilometer.dataflow.policy import Outcome, Policy
 from nilometer.dataflow.pushed import PushedInlet
 from nilometer.dataflow.run import answer_schema
 from nilometer.dataflow.schedulers import RoundRobin, Scheduler
 from nilometer.dataflow.sources import Entry, Extents, TableVersion
 from nilometer.dataflow.start import Failure, Start
-from nilometer.dataflow.watermark import leaves
+from nilometer.dataflow.window_queries import occurrences
 from nilometer.errors import ConfigurationError
 from nilometer.operators.frames import from_bytes, to_bytes
+from nilometer.operators.set_aside import Letter
 from nilometer.plan import physical
 from nilometer.types import INT_MINIMUM, Schema
 
@@ -61,6 +65,7 @@ class Installed:
     group: Group
     answers: Answers
     extents: Extents | None
+    dead: DeadRows
     failure: Failure | None = None
 
 
@@ -92,6 +97,8 @@ class Graph:
         self._queries: dict[str, Installed] = {}
         self.ready: dict[str, None] = {}
         """The queries that have rows to fetch, or that an error has just stopped."""
+        self.lettered: dict[str, None] = {}
+        """The queries that have set rows aside since `letters` was last asked."""
 
     # ---- installing and removing queries -----------------------------------------------------------------------------
 
@@ -106,19 +113,26 @@ class Graph:
         return sum(len(group.known) for start in self._starts for group in start.groups)
 
     def install(
-        self, name: str, plan: physical.Node, *, start: object = None, extents: Extents | None = None
+        self,
+        name: str,
+        plan: physical.Node,
+        *,
+        start: object = None,
+        extents: Extents | None = None,
+        skips: bool = False,
     ) -> None:
         """Add a query. It sees the entries that are pushed from now on.
 
         Queries with an equal `start` share the equal parts of their plans if nothing of their streams was
         pushed between their installations. `extents` is the source of the query's tables, if it differs from
-        the graph's. All queries of a start have the same.
+        the graph's. All queries of a start have the same. `skips`: rows without a value do not stop the query, but
+        are set aside (`letters`).
         """
         if name in self._queries:
             raise ConfigurationError(
                 f"there is a query '{name}' already", hint="remove it first, or choose another name"
             )
-        self._fold(name, plan, self._start(start), extents)
+        self._fold(name, plan, self._start(start), extents, skips=skips)
 
     def _start(self, key: object, restored: bytes = b"") -> Start:
         """Return a start with this key that has not moved yet, or a new one."""
@@ -128,27 +142,31 @@ class Graph:
         self._starts.append(Start(key, restored))
         return self._starts[-1]
 
-    def _fold(self, name: str, plan: physical.Node, start: Start, extents: Extents | None) -> Installed:
+    def _fold(
+        self, name: str, plan: physical.Node, start: Start, extents: Extents | None, *, skips: bool
+    ) -> Installed:
         try:
             group = self._group(plan, start, self._extents if extents is None else extents)
             answers = Answers(self._answer_rows, self._answer_policy, name, self.ready)
-            group.install(name, plan, answers)
+            group.install(
+                name, plan, answers, dead := DeadRows(skips=skips, name=name, waiting=self.lettered)
+            )
         finally:
             self._tidy()
-        self._queries[name] = installed = Installed(plan, start, group, answers, extents)
+        self._queries[name] = installed = Installed(plan, start, group, answers, extents, dead)
         return installed
 
     def _group(self, plan: physical.Node, start: Start, extents: Extents) -> Group:
         """Return the group whose rounds the query can share, or a new one."""
-        occurrences = frozenset(leaves(plan))
+        read = occurrences(plan)
         for group in start.groups:
-            if group.pace.leaves == occurrences and not group.pace.moved:
+            if group.pace.leaves == read and not group.pace.moved:
                 return group
         for name, stream in physical.streams_of(plan).items():
             if name not in start.inlets:
                 policy = self._policies.get(name, Policy.BLOCK)
                 start.inlets[name] = PushedInlet(stream, self._entry_rows, policy)
-        group = Group(occurrences, start.inlets, extents)
+        group = Group(read, start.inlets, extents)
         start.groups.append(group)
         return group
 
@@ -157,6 +175,7 @@ class Graph:
         query = self._query(name)
         del self._queries[name]
         self.ready.pop(name, None)
+        self.lettered.pop(name, None)
         if query.failure is None:
             query.group.remove(name)
         self._tidy()
@@ -236,6 +255,32 @@ class Graph:
             start.failures = {}
         if failed:
             self._tidy()
+        self._unite()
+
+    def _unite(self) -> None:
+        """Let filters that began at different moments share one door and one index, once their doors decide alike.
+
+        A start that has seen fewer entries may have another watermark, and so call other tuples late. Once the
+        watermarks are equal, they stay equal.
+        """
+        if len(self._starts) < 2:
+            return
+        eldest: dict[object, Start] = {}
+        united = False
+        for start in self._starts:
+            first = eldest.setdefault(start.key, start)
+            if first is not start and start.moved and first.agrees(start):
+                for group in start.groups:
+                    into = first.of(group.pace.leaves)
+                    if into is not None:
+                        names = tuple(group.roots)
+                        if into.absorb(group):
+                            united = True
+                            for name in names:
+                                query = self._queries[name]
+                                query.start, query.group = first, into
+        if united:
+            self._tidy()
 
     def _of(self, start: object) -> list[Start]:
         return [one for one in self._starts if start is EVERY_START or one.key == start]
@@ -254,8 +299,12 @@ class Graph:
     def answers(self, name: str) -> list[pl.DataFrame]:
         """The frames with rows since the last call. If an error stopped the query, it is raised once all rows
         are fetched."""
+        return [frame_of(rows) for rows in self.parts(name)]
+
+    def parts(self, name: str) -> list[Rows]:
+        """Like `answers`, but parts of frames that queries share are not cut out."""
         query = self._query(name)
-        frames = query.answers.drain()
+        frames = query.answers.drain_parts()
         if query.failure is not None:
             if not frames:
                 raise query.failure.error
@@ -265,6 +314,10 @@ class Graph:
     def failure(self, name: str) -> Failure | None:
         """The error that stopped a query."""
         return self._query(name).failure
+
+    def letters(self, name: str) -> list[Letter]:
+        """The rows that were set aside since the last call."""
+        return self._query(name).dead.drain()
 
     def discard(self, names: Container[str]) -> None:
         """Drop the answers of these queries that wait."""
@@ -296,10 +349,28 @@ class Graph:
             raise query.failure.error
         return query.group.analysis(name)
 
+    def own_times(self, start: object) -> dict[str, int]:
+        """The nanoseconds that each query of a start has taken for itself: those of stages that it shares with nobody."""
+        return {
+            name: time
+            for beginning in self._of(start)
+            for group in beginning.groups
+            for name, time in group.own_times().items()
+        }
+
+    def work(self, name: str) -> Work:
+        """The query's computing so far."""
+        query = self._query(name)
+        return Work() if query.failure is not None else query.group.work(name)
+
+    def state_bytes(self, name: str) -> int:
+        """The size of the state of the query's operators now."""
+        return self._query(name).group.state_bytes(name)
+
     def watermark(self, name: str) -> int | None:
         """The query's watermark; None if it reads no stream."""
-        pace = self._query(name).group.pace
-        return pace.watermark if pace.leaves else None
+        group = self._query(name).group
+        return group.watermark(name) if group.pace.leaves else None
 
     def stream_watermark(self, name: str, stream: str) -> int:
         """The watermark of a stream as the query sees it."""
@@ -335,8 +406,8 @@ class Graph:
                     f"nothing can be saved while answers wait: '{name}' has some",
                     hint="fetch the answers of all queries first",
                 )
-        taken: dict[tuple[int, int | Member], dict[str, bytes]] = {}
-        shared: dict[int, dict[str, bytes]] = {}
+        taken: Taken = {}
+        shared: dict[PushedInlet | Pace, dict[str, bytes]] = {}
         nothing: dict[str, bytes] = {}
         found = {}
         for name in names:
@@ -347,12 +418,12 @@ class Graph:
             panes: dict[str, dict[str, bytes]] = {}
             for stream in pace.inlets:
                 inlet = query.start.inlets[stream]
-                if id(inlet) not in shared:
-                    shared[id(inlet)] = inlet.snapshot()
-                panes[f"source {stream}"] = shared[id(inlet)]
-            if id(pace) not in shared:
-                shared[id(pace)] = pace.snapshot()
-            panes["waves"] = shared[id(pace)]
+                if inlet not in shared:
+                    shared[inlet] = inlet.snapshot()
+                panes[f"source {stream}"] = shared[inlet]
+            if pace not in shared:
+                shared[pace] = pace.snapshot()
+            panes["waves"] = shared[pace]
             panes |= query.group.snapshot(name, taken)
             waiting = query.answers.peek()
             panes["answers"] = (
@@ -360,6 +431,8 @@ class Graph:
                 if waiting
                 else nothing
             )
+            if dead := query.dead.snapshot():
+                panes["dead"] = dead
             found[name] = panes
         return found
 
@@ -383,7 +456,8 @@ class Graph:
         self.remove(name)
         start = self._start(query.start.key, moment)
         groups, inlets = list(start.groups), dict(start.inlets)
-        folded = self._fold(name, query.plan, start, query.extents)
+        folded = self._fold(name, query.plan, start, query.extents, skips=query.dead.skips)
+        folded.dead.restore(panes.get("dead", {}))
         for stream, inlet in start.inlets.items():
             if stream not in inlets:
                 inlet.restore(panes[f"source {stream}"])

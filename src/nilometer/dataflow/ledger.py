@@ -73,15 +73,26 @@ class StreamLedger(Accounts):
 
 @dataclass(frozen=True, slots=True)
 class QueryLedger(Accounts):
-    """read = delivered + filtered + late + shed."""
+    """read = delivered + filtered + late + shed + failed.
+
+    `failed` readings were set aside, because a value that the query needs cannot be given; each is in a dead letter.
+    `errors` counts the other rows that were: answers of windows and groups, joined rows. They are no readings.
+    """
 
     read: int = 0
     delivered: int = 0
     filtered: int = 0
     late: int = 0
     shed: int = 0
+    failed: int = 0
+    errors: int = 0
+
+    @property
+    def dead(self) -> int:
+        """The rows that are in dead letters."""
+        return self.failed + self.errors
 
     @property
     def balanced(self) -> bool:
         """Whether every reading that the query read is accounted for once."""
-        return self.read == self.delivered + self.filtered + self.late + self.shed
+        return self.read == self.delivered + self.filtered + self.late + self.shed + self.failed

@@ -88,8 +88,13 @@ class Pace:
         self._held_from = version.holds_from
         return self.round({}, version)
 
-    def round(self, admitted: Mapping[str, pl.DataFrame], version: TableVersion | None = None) -> Round:
-        """The next round, with the accepted tuples of the streams that moved."""
+    def round(
+        self,
+        admitted: Mapping[str, pl.DataFrame],
+        version: TableVersion | None = None,
+        summaries: Mapping[str, pl.DataFrame] | None = None,
+    ) -> Round:
+        """The next round, with the accepted tuples and summaries of the streams that moved."""
         first_ticks = {
             stream: inlet.door.first_tick
             for stream, inlet in self.inlets.items()
@@ -97,7 +102,7 @@ class Pace:
         }
         first, self.rounds, self.moved = self.rounds == 0, self.rounds + 1, True
         if version is None:
-            return Round(admitted, self.watermark, first_ticks, first)
+            return Round(admitted, self.watermark, first_ticks, first, summaries=summaries or {})
         return Round(admitted, self.watermark, first_ticks, first, version.tables, version.holds_from)
 
     # ---- state -------------------------------------------------------------------------------------------------------

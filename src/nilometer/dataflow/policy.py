@@ -30,16 +30,13 @@ class Outcome(StrEnum):
 
 @dataclass
 class Counts:
-    """The books of a queue, in rows. `refused` is in batches; `spilled_bytes` is the number of bytes written
-    to disk so far."""
+    """The books of a queue, in rows. `refused` is in batches."""
 
     put: int = 0
     got: int = 0
     dropped_oldest: int = 0
     dropped_newest: int = 0
     sampled_out: int = 0
-    spilled: int = 0
-    spilled_bytes: int = 0
     refused: int = 0
 
     @property
@@ -49,7 +46,7 @@ class Counts:
 
     @property
     def waiting(self) -> int:
-        """The rows that are still to be read, in memory or on disk."""
+        """The rows that are still to be read."""
         return self.put - self.got - self.dropped
 
     def as_dict(self) -> dict[str, int]:

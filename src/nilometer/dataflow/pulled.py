@@ -12,7 +12,7 @@ import polars as pl
 
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow.door import Door
-from nilometer.dataflow.sources import Batch, Entry, Sources
+from nilometer.dataflow.sources import Batch, Entry, Sources, Summaries
 from nilometer.operators.frames import dtypes, empty
 from nilometer.types import Schema
 
@@ -30,6 +30,8 @@ class PulledInlet:
         self._sources = sources
         self._log: Iterator[Entry] | None = None
         self._rest: Batch | None = None
+        self.summaries: pl.DataFrame | None = None
+        """The accepted summaries of the last pull."""
         self._entries = 0
         self._rows = 0
 
@@ -37,12 +39,16 @@ class PulledInlet:
         """The accepted tuples of the next entries, about `limit` rows in all (None: one batch as the source
         gives it)."""
         admitted: list[pl.DataFrame] = []
+        summaries: list[pl.DataFrame] = []
         wanted = limit
         while wanted is None or wanted > 0:
             entry = self._next()
             if entry is None:
                 self.ended = True
                 break
+            if isinstance(entry, Summaries):
+                summaries.append(self.door.admit_summaries(entry))
+                continue
             if not isinstance(entry, Batch):
                 self.door.heartbeat(entry.tick)
                 continue
@@ -55,6 +61,7 @@ class PulledInlet:
                 break
             # A batch of garbled rows alone counts too; otherwise a bad file would be one endless round.
             wanted -= max(1, entry.rows.height)
+        self.summaries = pl.concat(summaries) if summaries else None
         return pl.concat(admitted) if admitted else self._nothing()
 
     def _next(self) -> Entry | None:

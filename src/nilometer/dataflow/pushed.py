@@ -8,26 +8,35 @@ door and one copy of each tuple. When the queue is full, the stream's policy dec
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
+from nilometer.algebra.summary import READINGS
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow.door import Door
 from nilometer.dataflow.entry_queue import END, EntryQueue, StreamEnd
 from nilometer.dataflow.policy import Policy
 from nilometer.dataflow.pulled import BATCH_ROWS, empty_rows
-from nilometer.dataflow.sources import Entry, Heartbeat
+from nilometer.dataflow.sources import Entry, Heartbeat, Summaries
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """The accepted tuples of a stream, with the number of late tuples and of rows shed since the last
-    arrival."""
+    """The accepted tuples and summaries of a stream, with the number of late readings and of rows shed since the
+    last arrival."""
 
     rows: pl.DataFrame
     late: int = 0
     shed: int = 0
+    summaries: pl.DataFrame | None = None
+
+    @property
+    def accepted(self) -> int:
+        """The number of accepted readings, those in summaries included."""
+        return self.rows.height + (
+            0 if self.summaries is None else int(self.summaries.get_column(READINGS).sum())
+        )
 
 
 class PushedInlet:
@@ -40,16 +49,30 @@ class PushedInlet:
         self._shed = 0
         self._nothing = self.door.admit(empty_rows(stream))
 
+    def agrees(self, other: PushedInlet) -> bool:
+        """Whether both will admit the same tuples of the entries that come: they have seen all that came, and have the
+        same watermark. Positions differ, but filters do not look at them."""
+        return (
+            not self.entries
+            and not other.entries
+            and self.ended == other.ended
+            and self.door.watermark == other.door.watermark
+            and self.door.stream == other.door.stream
+            and self.entries.policy is other.entries.policy
+        )
+
     def end(self) -> None:
         """Note that nothing more will be pushed."""
         self.entries.put(END)
 
-    def take(self) -> Arrival | None:
-        """The tuples that have arrived since the last call; None if no entry has."""
+    def take(self, most: int = BATCH_ROWS) -> Arrival | None:
+        """The tuples that have arrived since the last call; None if no entry has. If fewer than BATCH_ROWS may come at
+        once, a batch with more is divided."""
         late = self.door.ledger.late
         admitted: list[pl.DataFrame] = []
+        summaries: list[pl.DataFrame] = []
         taken = False
-        wanted = BATCH_ROWS
+        wanted = min(most, BATCH_ROWS)
         while wanted > 0 and (entry := self.entries.get()) is not None:
             taken = True
             match entry:
@@ -57,7 +80,14 @@ class PushedInlet:
                     self.ended = True
                 case Heartbeat(tick=tick):
                     self.door.heartbeat(tick)
+                case Summaries():
+                    summaries.append(self.door.admit_summaries(entry))
+                    wanted -= max(1, entry.rows.height)
                 case _:
+                    if most < BATCH_ROWS and entry.rows.height > wanted:
+                        rest = replace(entry, rows=entry.rows[wanted:], garbled=0, duplicate=0)
+                        self.entries.put_back(rest)
+                        entry = replace(entry, rows=entry.rows[:wanted])
                     rows = self.door.admit_batch(entry)
                     admitted.append(rows)
                     wanted -= max(1, entry.rows.height)
@@ -66,7 +96,7 @@ class PushedInlet:
         rows = pl.concat(admitted) if admitted else self._nothing
         shed = self.entries.counts.dropped - self._shed
         self._shed += shed
-        return Arrival(rows, self.door.ledger.late - late, shed)
+        return Arrival(rows, self.door.ledger.late - late, shed, pl.concat(summaries) if summaries else None)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

@@ -105,7 +105,8 @@ class Run:
             for name, inlet in self._inlets.items()
             if not inlet.ended and inlet.door.watermark == behind
         }
-        rows = self._turn(self._pace.round(admitted))
+        summaries = {name: found for name in admitted if (found := self._inlets[name].summaries) is not None}
+        rows = self._turn(self._pace.round(admitted, summaries=summaries))
         ended = all(inlet.ended for inlet in self._inlets.values())
         self.over = ended or (self._most is not None and self._rows_out >= self._most)
         return rows

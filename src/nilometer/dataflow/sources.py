@@ -13,9 +13,12 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
+from nilometer.algebra.summary import READINGS
 from nilometer.catalog.extents import Sensor, Stream, Table
 from nilometer.dataflow.keys import doubles_among, key_columns, key_frame
+from nilometer.operators.frames import dtype
 from nilometer.operators.logic import TIME
+from nilometer.plan.summaries import summary_columns
 
 
 @dataclass(frozen=True)
@@ -23,12 +26,11 @@ class Batch:
     """Typed readings in log order, in the stream's columns, as `ingest.readers` gives them.
 
     `garbled` is the number of further readings that could not be parsed, `duplicate` the number of further
-    readings that were duplicates by the stream's KEY. `arrived` is the arrival time, if it is known.
+    readings that were duplicates by the stream's KEY.
     """
 
     rows: pl.DataFrame
     garbled: int = 0
-    arrived: int | None = None
     duplicate: int = 0
 
 
@@ -39,7 +41,35 @@ class Heartbeat:
     tick: int
 
 
-Entry = Batch | Heartbeat
+@dataclass(frozen=True)
+class Summaries:
+    """Summaries of readings that sensors made themselves, in the columns of `plan.summaries.summary_columns`. Each
+    stands for readings that are in no batch."""
+
+    rows: pl.DataFrame
+
+    @property
+    def readings(self) -> int:
+        """The number of readings that they stand for."""
+        return int(self.rows.get_column(READINGS).sum())
+
+    def columns_of(self, stream: Stream) -> pl.DataFrame:
+        """The summaries in the columns that the stream has now."""
+        wanted, found = summary_dtypes(stream), self.rows.schema
+        if list(found) == list(wanted):
+            return self.rows
+        return self.rows.select(
+            pl.col(name) if name in found else pl.lit(None, dtype=kind).alias(name)
+            for name, kind in wanted.items()
+        )
+
+
+def summary_dtypes(stream: Stream) -> dict[str, pl.DataType]:
+    """The columns of a stream's summaries and their dtypes."""
+    return {name: dtype(type) for name, type in summary_columns(stream).items()}
+
+
+Entry = Batch | Heartbeat | Summaries
 
 
 def without_doubles(stream: Stream, entries: Sequence[Entry]) -> list[Entry]:
@@ -76,9 +106,7 @@ _ROW, _KEYED = "@row", "@keyed"
 def _keyed(stream: Stream, batch: Batch) -> pl.DataFrame:
     """The keys of a batch's rows, and for each row whether it has a key."""
     keys = key_frame(stream, batch.rows)
-    time = pl.col(TIME)
-    has = time.is_not_null() if batch.arrived is None else time <= batch.arrived + stream.future
-    return keys.select(*key_columns(stream, stream.key), has.fill_null(value=False).alias(_KEYED))
+    return keys.select(*key_columns(stream, stream.key), pl.col(TIME).is_not_null().alias(_KEYED))
 
 
 class Extents(Protocol):

@@ -8,15 +8,18 @@ is a transform, fused behind the stage whose rows it changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Protocol, runtime_checkable
 
 import polars as pl
 
+from nilometer.algebra.summary import READINGS
 from nilometer.dataflow.meter import Meter
 from nilometer.operators.logic import Logic, Output, Progress, no_evaluations
-from nilometer.types import INT_MINIMUM
+from nilometer.operators.set_aside import derived
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM
 
 Transform = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -36,6 +39,7 @@ class Round:
     `admitted` holds the accepted tuples of the streams that moved, by lower-case name. `watermark` is the
     query's watermark, `first_ticks` each stream's first tick. `first` is True in the first round. `tables`
     are stored extents that were read again, by lower-case name; they apply from the tick `holds_from` on.
+    `summaries` are the accepted summaries of the streams that have any.
     """
 
     admitted: Mapping[str, pl.DataFrame]
@@ -44,6 +48,7 @@ class Round:
     first: bool
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     holds_from: int = INT_MINIMUM
+    summaries: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
 class Worker(Protocol):
@@ -82,10 +87,12 @@ class Stage:
         rows = output.rows
         given = sum(one.rows.height for one in inputs) if inputs else _read(self.streams, now)
         began = self.meters[0].note(given, rows.height, began)
-        for transform, meter in zip(self.transforms, self._meters_of_transforms(), strict=True):
-            given = rows.height
-            rows = transform(rows)
-            began = meter.note(given, rows.height, began)
+        # Behind a reader of a stream rows are readings; behind an operator they are its own.
+        with derived() if isinstance(self.worker, Operator) else nullcontext():
+            for transform, meter in zip(self.transforms, self._meters_of_transforms(), strict=True):
+                given = rows.height
+                rows = transform(rows)
+                began = meter.note(given, rows.height, began)
         return output if rows is output.rows else Output(rows, output.evaluations)
 
     def _meters_of_transforms(self) -> list[Meter]:
@@ -110,6 +117,29 @@ class StreamReader:
     def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
         rows = now.admitted.get(self._stream)
         return Output(self._empty if rows is None else self._prepare(rows), no_evaluations())
+
+    def snapshot(self) -> dict[str, bytes]:
+        return {}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        pass
+
+
+class SummaryReader:
+    """A leaf: the summaries of a stream that came in this round and that its aggregate can take. `taken` counts the
+    readings that they stand for in this round."""
+
+    def __init__(self, stream: str, empty: pl.DataFrame, prepare: Transform) -> None:
+        self._stream = stream
+        self._empty = empty
+        self._prepare = prepare
+        self.taken = 0
+
+    def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
+        found = now.summaries.get(self._stream)
+        rows = self._empty if found is None else self._prepare(found)
+        self.taken = int(rows.get_column(READINGS).sum()) if rows.height else 0
+        return Output(rows, no_evaluations())
 
     def snapshot(self) -> dict[str, bytes]:
         return {}
@@ -174,7 +204,8 @@ class Operator:
             if given.rows.height or self._given_anew(port, now):
                 self.logic.update(port, given.rows)
         evaluations = tuple(given.evaluations for given in inputs)
-        return self.logic.advance(Progress(now.watermark, first_tick, evaluations, now.holds_from))
+        with derived():
+            return self.logic.advance(Progress(now.watermark, first_tick, evaluations, now.holds_from))
 
     def _given_anew(self, port: int, now: Round) -> bool:
         extents = self._tables.get(port)
@@ -185,6 +216,18 @@ class Operator:
 
     def restore(self, panes: dict[str, bytes]) -> None:
         self.logic.restore(panes)
+
+
+def rows_at_once(worker: Worker) -> int:
+    """The most rows that a worker wants in a round; any number if it does not say.
+
+    A Logic whose answer of a round may be very much larger than its input has a property `round_rows`. So a query that
+    is behind is not refused for what it would answer in many small rounds.
+    """
+    wanted: int = (
+        getattr(worker.logic, "round_rows", INT_MAXIMUM) if isinstance(worker, Operator) else INT_MAXIMUM
+    )
+    return wanted
 
 
 @runtime_checkable

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nilometer.dataflow.failures import failure_of
+from nilometer.dataflow.failures import Caught, failure_of
 from nilometer.dataflow.group import Group
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.pulled import BATCH_ROWS
 from nilometer.dataflow.pushed import Arrival, PushedInlet
 from nilometer.dataflow.schedulers import Status
+from nilometer.dataflow.watermark import Leaf
 from nilometer.errors import NilometerError
 
 
@@ -45,6 +47,17 @@ class Start:
         """The name that the scheduler uses."""
         return str(self.key)
 
+    def of(self, leaves: frozenset[Leaf]) -> Group | None:
+        """A group that reads these occurrences of streams."""
+        return next((group for group in self.groups if group.roots and group.pace.leaves == leaves), None)
+
+    def agrees(self, other: Start) -> bool:
+        """Whether the doors of both will decide alike about every tuple that comes."""
+        return all(
+            (own := self.inlets.get(stream)) is not None and own.agrees(inlet)
+            for stream, inlet in other.inlets.items()
+        )
+
     def step(self) -> Status:
         """Run one round of every group that has work to do, if all answers have room."""
         groups = [group for group in self.groups if group.roots]
@@ -67,10 +80,11 @@ class Start:
         """Take what has arrived of each stream. If a stream's door meets an error, the queries that read the
         stream stop."""
         arrivals: dict[str, Arrival] = {}
+        most = min((group.round_rows for group in self.groups), default=BATCH_ROWS)
         for stream, inlet in self.inlets.items():
             try:
-                arrival = inlet.take()
-            except Exception as error:
+                arrival = inlet.take(most)
+            except Caught as error:
                 failure = failure_of(error, f"source of {stream}")
                 for group in self.groups:
                     if stream in group.pace.inlets:

@@ -12,11 +12,10 @@ from nilometer.algebra.table_function import Output
 from nilometer.plan import physical
 
 
-def tick_interval(node: physical.Node) -> int | None:
-    """The interval that a stream's ticks are rounded down to; None where ticks are times."""
+def passed_on(node: physical.Node) -> physical.Node | None:
+    """The input whose tuples a node passes on with their ticks: filters, projections, LAG, SAMPLE, joins of a stream
+    with tables. None for other nodes."""
     match node:
-        case physical.SpAcquire(stream=stream):
-            return stream.every
         case (
             physical.Select()
             | physical.Project()
@@ -28,15 +27,35 @@ def tick_interval(node: physical.Node) -> int | None:
             | physical.Analytic()
             | physical.Limit()
         ):
-            return tick_interval(node.inputs[0])
+            return node.inputs[0]
+        case physical.NlJoin(left=left, right=right) | physical.HashJoin(left=left, right=right):
+            if node.collection is not Collection.STREAM:
+                return None
+            return left if left.collection is Collection.STREAM else right
+        case _:
+            return None
+
+
+def acquisition_interval(node: physical.Node) -> int | None:
+    """The interval of a sensed extent, also after nodes that pass its tuples on; None for other streams."""
+    if isinstance(node, physical.SpAcquire):
+        return node.stream.every
+    below = passed_on(node)
+    return None if below is None else acquisition_interval(below)
+
+
+def tick_interval(node: physical.Node) -> int | None:
+    """The interval that a stream's ticks are rounded down to; None where ticks are times."""
+    match node:
+        case physical.SpAcquire(stream=stream):
+            return stream.every
         case physical.TableFunction(call=call) if call.function.output is Output.TUPLES:
             return tick_interval(node.input)
-        case physical.NlJoin(left=left, right=right) | physical.HashJoin(left=left, right=right):
-            return tick_interval(left if left.collection is Collection.STREAM else right)
         case physical.Union(left=left) if not mixed(node):
             return tick_interval(left)
         case _:
-            return None
+            below = passed_on(node)
+            return None if below is None else tick_interval(below)
 
 
 def mixed(node: physical.Union) -> bool:

@@ -1,9 +1,9 @@
 """What became of the readings of a finite run: the accounts of each stream, and those that were lost.
 
 A reading is lost if it is in no answer although the query asked for it: it was late, garbled, stamped in the
-future, shed by a join with bounded memory, or unanswered. It is unanswered if its tick was not evaluated,
-because the streams have not ended and may still bring an earlier reading. A duplicate is not lost: its first
-copy counts.
+future, shed by a join with bounded memory, trimmed from the log before a live query read it, or unanswered.
+It is unanswered if its tick was not evaluated, because the streams have not ended and may still bring an
+earlier reading. A duplicate is not lost: its first copy counts.
 
 >>> spoken({"read": 6, "late": 1, "garbled": 0}), lost({"read": 6, "late": 1, "duplicate": 2})
 ('6 read, 1 late', {'late': 1})
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nilometer.engine.query import Query
     from nilometer.live.answers import Answer
 
-LOST = ("late", "garbled", "future", "shed", "unanswered")
+LOST = ("late", "garbled", "future", "shed", "trimmed", "unanswered")
 SPOKEN = ("read", "late", "duplicate", "garbled", "future", "shed", "unanswered")
 
 IMMEDIATE = (
@@ -95,14 +95,18 @@ def _latest(rows: Any, time: str) -> int:
 
 def _accepted_from(stream: Any, entries: Any, watermark: int) -> int:
     """How many accepted readings have that tick or a later one."""
+    from nilometer.algebra.summary import READINGS
     from nilometer.dataflow.door import Door
-    from nilometer.dataflow.sources import Batch
+    from nilometer.dataflow.sources import Batch, Summaries
     from nilometer.operators.logic import TICK
 
     door, count = Door(stream), 0
     for entry in entries:
         if isinstance(entry, Batch):
             count += int((door.admit_batch(entry).get_column(TICK) >= watermark).sum())
+        elif isinstance(entry, Summaries):
+            rows = door.admit_summaries(entry)
+            count += int(rows.filter(rows.get_column(TICK) >= watermark).get_column(READINGS).sum())
         else:
             door.heartbeat(entry.tick)
     return count

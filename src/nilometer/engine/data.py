@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from nilometer.catalog import Catalog, Sensor, Stream, Table
-from nilometer.errors import DataError
+from nilometer.errors import DataError, UnsupportedError
 from nilometer.types import MICROSECOND, Column, Kind
 
 if TYPE_CHECKING:
@@ -410,7 +410,7 @@ def sensors_frame(catalog: Catalog, table: Table) -> pl.DataFrame:
 
 def feed_of(data: Data, stream: Stream) -> Feed:
     """The same log for the reference evaluator: Python rows, with duplicates removed one by one."""
-    from nilometer.dataflow import Heartbeat
+    from nilometer.dataflow import Heartbeat, Summaries
     from nilometer.plan.reference import Feed
 
     items: list[Any] = []
@@ -422,6 +422,11 @@ def feed_of(data: Data, stream: Stream) -> Feed:
         if isinstance(entry, Heartbeat):
             items.append(entry.tick)
             continue
+        if isinstance(entry, Summaries):
+            raise UnsupportedError(
+                f"the reference evaluator reads readings, and sensors have summarised some of {stream.name}",
+                hint="ask the gateway",
+            )
         for row in entry.rows.iter_rows(named=True):
             time = row[names["time"]]
             if time is None:

@@ -4,8 +4,9 @@ nothing itself."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from nilometer.catalog import Catalog, QueryDefinition, Stream
 from nilometer.catalog.catalog import ViewDefinition
@@ -63,27 +64,37 @@ class Database:
 
     # ---- declaring ---------------------------------------------------------------------------------------------------
 
-    def execute(self, text: str, **parameters: Any) -> list[Any]:
+    def execute(self, text: str, *, force: bool = False, **parameters: Any) -> list[Any]:
         """Run a script of declarations, SHOW, EXPLAIN and queries; returns one result per statement.
 
         A declaration returns None, SHOW rows (dictionaries), EXPLAIN text, a query a `Query`. In a data directory
         the declarations are kept: they take effect in its owner (`nilometer serve`), or with the next one. `told`
-        says what became of each.
+        says what became of each. `force`: create a query whatever the limits in nilometer.toml say.
         """
         self.told = []
-        return [self._execute(statement, text, parameters) for statement in parse_script(text)]
+        return [self._execute(statement, text, parameters, force=force) for statement in parse_script(text)]
 
     def _execute(
-        self, statement: ast.Statement | ast.QueryNode, text: str, parameters: Mapping[str, Any]
+        self,
+        statement: ast.Statement | ast.QueryNode,
+        text: str,
+        parameters: Mapping[str, Any],
+        *,
+        force: bool,
     ) -> Any:
         self.refresh()
         if self.keeping is not None and isinstance(statement, CHANGING):
             try:
-                self.told.append(self.keeping.execute(statement))
+                self.told.append(self.keeping.execute(statement, force=force))
             except NilometerError as error:
                 raise error.at(text, statement.span) from None
             return None
         return self._run(statement, text, parameters)
+
+    def take_over(self) -> None:
+        """This process has become the owner of the directory: know what clients have declared until then."""
+        if self.keeping is not None:
+            self.keeping.refresh(owner=False)
 
     def declare(self, statement: ast.Statement, text: str) -> None:
         """Change the catalog, and nothing else."""
@@ -126,8 +137,8 @@ class Database:
                             self._path(path), name, sink, retries, schema=schema, resources=resources
                         )
                     )
-                case ast.CreateQuery(name=name, query=query, starting=starting):
-                    self.catalog.add_query(self._definition(name, query, starting, text, parameters))
+                case ast.CreateQuery():
+                    self.catalog.add_query(self._definition(statement, text, parameters))
                 case ast.CreateView(name=name, columns=columns, query=query):
                     self._add_view(name, columns, query, text, parameters)
                 case ast.Drop(kind=kind, name=name, if_exists=if_exists, stream=stream):
@@ -147,8 +158,8 @@ class Database:
             case ast.CreateStream(name=name) if isinstance(self.catalog.extent(name), Stream):
                 self.catalog.replace_stream(stream_of(created, text))
                 return
-            case ast.CreateQuery(name=name, query=query):
-                definition = self._definition(name, query, None, text, {})
+            case ast.CreateQuery(name=name):
+                definition = self._definition(replace(created, starting=None), text, {})
                 self.catalog.drop("QUERY", name, if_exists=True)
                 self.catalog.add_query(definition)
                 return
@@ -174,13 +185,9 @@ class Database:
         return found if found.is_absolute() or self.data.base is None else self.data.base / found
 
     def _definition(
-        self,
-        name: str,
-        query: ast.QueryNode,
-        starting: str | int | None,
-        text: str,
-        parameters: Mapping[str, Any],
+        self, statement: ast.CreateQuery, text: str, parameters: Mapping[str, Any]
     ) -> QueryDefinition:
+        name, query = statement.name, statement.query
         # A query that does not bind is refused when it is declared.
         found = Query(self, text, query, parameters).standing()
         streams = [
@@ -189,7 +196,10 @@ class Database:
         if any(stream.name.lower() == name.lower() for stream in streams):
             raise ConfigurationError(f"'{name}' cannot read itself", hint="give one of them another name")
         delay = max((stream.delay for stream in streams), default=0)
-        return QueryDefinition(name, print_statement(query), starting, tuple(found.schema.columns), delay)
+        columns = tuple(found.schema.columns)
+        return QueryDefinition(
+            name, print_statement(query), statement.starting, columns, delay, statement.stops
+        )
 
     def _add_view(
         self,
@@ -361,6 +371,7 @@ def connect(
     on: str = "gateway",
     log_order: bool = False,
     memory: str | None = None,
+    token: str | None = None,
 ) -> Database:
     """Open a database.
 
@@ -380,7 +391,16 @@ def connect(
     memory:
         The memory of this process, such as "2GB": it is divided among queries, sources and files. None: what
         NILOMETER_MEMORY or nilometer.toml says, else 4 GiB.
+    token:
+        If `data` is `http://host:7654`, the database is behind that server (remote.py), and this is the token.
     """
+    if isinstance(data, str) and data.startswith(("http://", "https://")):
+        from nilometer.engine.remote import RemoteDatabase
+
+        # It has the same methods, as far as HTTP goes.
+        return cast(Database, RemoteDatabase(data, token))
+    if token is not None:
+        raise ConfigurationError("a token is for a server", hint='connect("http://host:7654", token=...)')
     if memory is not None:
         give(memory)
     apply_settings(_directory(data))

@@ -26,9 +26,10 @@ class Keeping:
         self._known: dict[tuple[str, str], str] = {}
         self._revision: str | None = None
 
-    def execute(self, statement: ast.Statement) -> str:
-        """Carry out a change, in the owner or for the next one. Returns what was done."""
-        told = str(self.request("execute", text=print_statement(statement))["told"])
+    def execute(self, statement: ast.Statement, *, force: bool = False) -> str:
+        """Carry out a change, in the owner or for the next one. Returns what was done. `force`: whatever the limits
+        say."""
+        told = str(self.request("execute", text=print_statement(statement), force=force)["told"])
         self.refresh()
         return told
 
@@ -71,28 +72,29 @@ class Keeping:
 
         if not (self.directory / FOLDER).is_dir() or in_loop():
             return
-        statements = self._from_owner() if owner else None
-        if statements is None and (not owner or self._revision is not None):
+        known = self._revision
+        answered, statements = self._from_owner() if owner else (False, None)
+        if not answered and (not owner or known is not None):
+            # There is no owner, or not any more: what schema.sql and the control log say counts.
             statements = self._at_rest()
         if statements is not None:
             self._take(statements)
 
-    def _from_owner(self) -> list[str] | None:
-        """The owner's statements if they have changed; None if not, or if there is no owner."""
+    def _from_owner(self) -> tuple[bool, list[str] | None]:
+        """Whether there is an owner, and its statements; None if they have not changed."""
         from nilometer.live.owner.client import Client
         from nilometer.live.owner.owner import OwnerGoneError
         from nilometer.live.owner.wire import FILE
 
         if not (self.directory / FILE).exists():
-            return None
+            return False, None
         try:
             with Client(self.directory) as client:
                 reply = client.request("declarations", known=self._revision).header
         except (OSError, OwnerGoneError):
-            return None
+            return False, None
         self._revision = reply["revision"]
-        found: list[str] | None = reply.get("statements")
-        return found
+        return True, reply.get("statements")
 
     def _at_rest(self) -> list[str]:
         from nilometer.live.owner.changes import declared_at_rest
@@ -136,7 +138,7 @@ class Keeping:
 def open_kept(database: Database, directory: Path, script: str) -> None:
     """Declare what the owner has; where none runs, what schema.sql says, and what clients have added."""
     keeping = Keeping(database, directory)
-    statements = keeping._from_owner() if (directory / FOLDER).is_dir() else None
+    statements = keeping._from_owner()[1] if (directory / FOLDER).is_dir() else None
     if statements is None:
         # The script itself first: its errors have a place.
         database.execute(script)

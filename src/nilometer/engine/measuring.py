@@ -16,14 +16,17 @@ def measure_streams(database: Database) -> list[MeasuredStream]:
     """The statistics of every stream that has readings. In a data directory they are kept for later plans."""
     from nilometer.live.statistics import keep
 
-    found = [measured for stream in database.catalog.streams() if (measured := _measure(database, stream))]
+    found = [
+        measured for stream in database.catalog.streams() if (measured := measure_stream(database, stream))
+    ]
     if database.data.base is not None:
         for measured in found:
             keep(database.data.base, measured)
     return found
 
 
-def _measure(database: Database, stream: Stream) -> MeasuredStream | None:
+def measure_stream(database: Database, stream: Stream) -> MeasuredStream | None:
+    """The statistics of a stream; None if it has no readings."""
     import polars as pl
 
     from nilometer.dataflow import Batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -82,7 +83,13 @@ class Query:
         declarations alone: it must be the same after every restart, because state is kept for it."""
         if is_whole(self.logical):
             bind(self.tree, self.database.catalog, self.parameters, self.text)
-        return replace(self, measured=False) if self.measured else self
+        if not self.measured:
+            return self
+        same = object.__new__(type(self))
+        # The bound plan is the same, so it is not bound again; only the optimized one may differ.
+        kept = {name: value for name, value in self.__dict__.items() if name != "optimized"}
+        same.__dict__.update(kept, measured=False)
+        return same
 
     @cached_property
     def optimized(self) -> Optimized:
@@ -233,11 +240,16 @@ class Query:
         return [f"-- {line}" for line in memory_notes(self.optimized.plan, self._context())]
 
     def _demand_text(self) -> str:
-        """What the sensors would be told if the query ran alone."""
+        """What the sensors would be told if the query ran alone, and together with the declared queries."""
         from nilometer.live.proxies.demand_text import demand_text
 
         catalog = self.database.catalog
-        return demand_text(self.standing().physical, lambda stream: catalog.sensors(stream.name))
+        others = []
+        for query in catalog.queries():
+            # A declared query that no longer fits the streams says so where it runs.
+            with contextlib.suppress(NilometerError):
+                others.append((query.name, self.database.sql(query.text).standing().physical))
+        return demand_text(self.standing().physical, lambda stream: catalog.sensors(stream.name), others)
 
     def _layout_text(self) -> list[str]:
         """How Spark would run the query: fragments, buckets and their keys."""
@@ -304,19 +316,20 @@ class Query:
         start: str = "now",
         generators: Generators | None = None,
         on: str = "gateway",
+        force: bool = False,
     ) -> Iterator[dict[str, Any]]:
         """Rows as they come from streams declared FROM an address, for that many seconds or until the sources
         end.
 
         The owner of the data directory runs the query (`nilometer serve`); where there is none, this process is
-        the owner as long as it fetches rows. Readings are logged in the directory; without one, only while this
+        the owner as long as the iterator is open. Readings are logged in the directory; without one, only while this
         runs. `start`: now, beginning
         or a time. `generators` are for `generate://` addresses (nilometer.simulated.Generators). `on`:
-        gateway or spark.
+        gateway or spark. `force`: whatever the limits in nilometer.toml say.
         """
         from nilometer.engine.live_rows import live_rows
 
-        return live_rows(self, seconds=seconds, start=start, generators=generators, on=on)
+        return live_rows(self, seconds=seconds, start=start, generators=generators, on=on, force=force)
 
     def polars(self, on: str | None = None) -> pl.DataFrame:
         """The answer as a Polars frame. TIME columns are UTC datetimes, DURATION columns durations."""

@@ -16,8 +16,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from nilometer.kernels.merging import add_pairs, merge_into
 from nilometer.kernels.slices import slice_around
-from nilometer.kernels.sliding import add_pairs, combine, merge_moments
+from nilometer.kernels.sliding import combine
 
 
 @numba.njit(cache=True)
@@ -98,23 +99,9 @@ def reduce_sums(entry_of, values, count):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def reduce_moments(entry_of, values, count):  # type: ignore[no-untyped-def]
-    """As `reduce_rows`, over (n, mean, low, squares)."""
-    results = np.zeros((4, count), dtype=np.float64)
+def reduce_merged(entry_of, values, count):  # type: ignore[no-untyped-def]
+    """As `reduce_rows`, over partials of several numbers; those of an entry are merged in their order."""
+    results = np.zeros((values.shape[0], count), dtype=np.float64)
     for row in range(len(entry_of)):
-        entry = entry_of[row]
-        number, mean, low, square = merge_moments(
-            results[0, entry],
-            results[1, entry],
-            results[2, entry],
-            results[3, entry],
-            values[0, row],
-            values[1, row],
-            values[2, row],
-            values[3, row],
-        )
-        results[0, entry] = number
-        results[1, entry] = mean
-        results[2, entry] = low
-        results[3, entry] = square
+        merge_into(results, entry_of[row], values, row)
     return results

@@ -9,10 +9,15 @@ leaves out the min, which is right only if memory is short everywhere.) This is 
 not kept takes no part. A join that first lets every tuple probe needs only the *earlier* members in memory,
 and finds more: `probing_completeness`.
 
+A sample of a share c_i fills the memory on average, so that about half of the time it would overflow it. The
+excess is dropped, which costs a small memory much: `sampled_completeness`.
+
 >>> completeness([50, 100], [10, 10], [10, 10])
 0.5
 >>> probing_completeness([50, 100], [10, 10], [10, 10])
 0.75
+>>> round(sampled_completeness([50, 100], [10, 10], [10, 10]), 3)
+0.474
 >>> peers_needed(0.25, [10, 10], [10, 10], [10, 10])
 5
 """
@@ -20,7 +25,7 @@ and finds more: `probing_completeness`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, prod
+from math import ceil, pi, prod, sqrt
 
 
 def kept_shares(
@@ -52,6 +57,31 @@ def probing_completeness(
     """
     shares = kept_shares(rows, windows, rates, peers)
     return sum(prod(shares[:last] + shares[last + 1 :]) for last in range(len(shares))) / len(shares)
+
+
+def sampled_completeness(
+    rows: Sequence[float | None], windows: Sequence[float], rates: Sequence[float]
+) -> float:
+    """Equation (11) for tuples that are drawn before they join, less the earlier members that an overflow dropped."""
+    shares = kept_shares(rows, windows, rates)
+    stay = [
+        1.0 if bound is None or share == 1.0 else 1 - overflow(bound)
+        for bound, share in zip(rows, shares, strict=True)
+    ]
+    earlier = sum(prod(stay[:last] + stay[last + 1 :]) for last in range(len(stay))) / len(stay)
+    return prod(shares) * earlier
+
+
+def overflow(places: float) -> float:
+    """Erlang's loss formula B(n, n): the share of calls that a system of n places loses if n come on average.
+
+    By Ramanujan's 1 / B(n, n) = 1 + Q(n). A tuple that an overflow drops does not come back when there is room again,
+    as a lost call does not.
+
+    >>> round(overflow(5), 3), round(overflow(1), 2)
+    (0.284, 0.49)
+    """
+    return 1 / (2 / 3 + sqrt(pi * places / 2) + sqrt(pi / (2 * places)) / 12)
 
 
 def peers_needed(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from nilometer.kernels.sliding import add_pairs
+from nilometer.kernels.merging import add_pairs
 
 
 @numba.njit(cache=True)

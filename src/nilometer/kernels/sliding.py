@@ -13,8 +13,8 @@ rebuilt. So every entry is touched three times, nothing is ever subtracted (no d
 MAX work), and the result does not depend on how the rounds were cut.
 
 The first pass (`slide_counts`) finds which groups have a row in which window; `slide`, `slide_sums` and
-`slide_moments` repeat the same moves for one more component each. All of them change front, back and nexts in
-place.
+`slide_merged` repeat the same moves for one more component each. All of them change front, back and nexts in
+place. `slide_merged` takes every partial of several numbers that is merged as a whole (kernels/merging.py).
 
 Sums and means of FLOATs are held as the unevaluated sum of two doubles (Dekker 1971), high + low. So a sum is
 rounded once, in the answer, and the mean of equal values is that value. If values are large compared with
@@ -25,6 +25,8 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+
+from nilometer.kernels.merging import add_pairs, merge_into
 
 ADD = 0
 MINIMUM = 1
@@ -38,33 +40,6 @@ def combine(operation, one, other):  # type: ignore[no-untyped-def]
     if operation == 1:
         return min(one, other)
     return max(one, other)
-
-
-@numba.njit(cache=True)
-def add_pairs(high, low, other_high, other_low):  # type: ignore[no-untyped-def]
-    """The sum of two numbers of two doubles each; `high` is then the sum, rounded once (Knuth's TwoSum,
-    renormalised)."""
-    total = high + other_high
-    part = total - high
-    error = (high - (total - part)) + (other_high - part) + (low + other_low)
-    rounded = total + error
-    return rounded, error - (rounded - total)
-
-
-@numba.njit(cache=True)
-def merge_moments(  # type: ignore[no-untyped-def]
-    count, mean, low, square, other_count, other_mean, other_low, other_square
-):
-    """(n, mean, its low part, sum of squared deviations) of a union: Chan, Golub and LeVeque 1979."""
-    if count == 0:
-        return other_count, other_mean, other_low, other_square
-    if other_count == 0:
-        return count, mean, low, square
-    total = count + other_count
-    delta, _ = add_pairs(other_mean, other_low, -mean, -low)
-    share = other_count / total
-    mean, low = add_pairs(mean, low, delta * share, 0.0)
-    return total, mean, low, square + other_square + delta * delta * count * share
 
 
 @numba.njit(cache=True)
@@ -233,52 +208,44 @@ def slide_sums(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def slide_moments(  # type: ignore[no-untyped-def]
+def slide_merged(  # type: ignore[no-untyped-def]
     taken, left, groups, values, nexts, front, back, first, pivot, last, ends, answered
 ):
-    """The same moves over (n, mean, low, squares), the rows of `values`, `nexts`, `front` and `back`, and of the answers."""
-    results = np.empty((4, len(answered)), dtype=np.float64)
+    """The same moves over partials of several numbers, the rows of `values`, `nexts`, `front` and `back`, and of
+    the answers.
+    """
+    rows = values.shape[0]
+    results = np.empty((rows, len(answered)), dtype=np.float64)
     written = 0
     for evaluation in range(len(taken)):
         while last < taken[evaluation]:
-            _merge_into(back, groups[last], values, last)
+            merge_into(back, groups[last], values, last)
             last += 1
         target = left[evaluation]
         if target <= pivot:
             for entry in range(first, target):
                 group = groups[entry]
-                for row in range(4):
+                for row in range(rows):
                     front[row, group] = nexts[row, entry]
         else:
             for entry in range(first, pivot):
-                for row in range(4):
+                for row in range(rows):
                     front[row, groups[entry]] = 0.0
             for entry in range(pivot, last):
-                for row in range(4):
+                for row in range(rows):
                     back[row, groups[entry]] = 0.0
             for entry in range(last - 1, target - 1, -1):
                 group = groups[entry]
-                for row in range(4):
+                for row in range(rows):
                     nexts[row, entry] = front[row, group]
-                _merge_into(front, group, values, entry)
+                merge_into(front, group, values, entry)
             pivot = last
         first = target
         while written < ends[evaluation]:
             group = answered[written]
-            count, mean, low, square = merge_moments(
-                front[0, group],
-                front[1, group],
-                front[2, group],
-                front[3, group],
-                back[0, group],
-                back[1, group],
-                back[2, group],
-                back[3, group],
-            )
-            results[0, written] = count
-            results[1, written] = mean
-            results[2, written] = low
-            results[3, written] = square
+            for row in range(rows):
+                results[row, written] = front[row, group]
+            merge_into(results, written, back, group)
             written += 1
     return results
 
@@ -288,24 +255,6 @@ def _add_into(target, place, values, entry):  # type: ignore[no-untyped-def]
     target[0, place], target[1, place] = add_pairs(
         target[0, place], target[1, place], values[0, entry], values[1, entry]
     )
-
-
-@numba.njit(cache=True)
-def _merge_into(target, place, values, entry):  # type: ignore[no-untyped-def]
-    count, mean, low, square = merge_moments(
-        target[0, place],
-        target[1, place],
-        target[2, place],
-        target[3, place],
-        values[0, entry],
-        values[1, entry],
-        values[2, entry],
-        values[3, entry],
-    )
-    target[0, place] = count
-    target[1, place] = mean
-    target[2, place] = low
-    target[3, place] = square
 
 
 @numba.njit(cache=True)
@@ -333,12 +282,12 @@ def rebuild_sums(groups, values, nexts, front, back, first, pivot, last):  # typ
 
 
 @numba.njit(cache=True)
-def rebuild_moments(groups, values, nexts, front, back, first, pivot, last):  # type: ignore[no-untyped-def]
-    """Like `rebuild`, over (n, mean, low, squares)."""
+def rebuild_merged(groups, values, nexts, front, back, first, pivot, last):  # type: ignore[no-untyped-def]
+    """Like `rebuild`, over partials of several numbers."""
     for entry in range(pivot - 1, first - 1, -1):
         group = groups[entry]
-        for row in range(4):
+        for row in range(values.shape[0]):
             nexts[row, entry] = front[row, group]
-        _merge_into(front, group, values, entry)
+        merge_into(front, group, values, entry)
     for entry in range(pivot, last):
-        _merge_into(back, groups[entry], values, entry)
+        merge_into(back, groups[entry], values, entry)

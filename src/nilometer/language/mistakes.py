@@ -192,7 +192,7 @@ _FOREIGN_STATEMENTS = {
         "readings come from sensors and are never changed: see CREATE STREAM",
     ),
     "ALTER": "there is no ALTER: drop it and create it anew",
-    **dict.fromkeys(("DESCRIBE", "DESC"), "write SHOW STREAMS, SHOW TABLES or SHOW SENSORS"),
+    **dict.fromkeys(("DESCRIBE", "DESC"), "write SHOW STREAMS, or \\d name in the shell of nilometer sql"),
     "MATERIALIZED": "write CREATE QUERY name AS SELECT ...: it keeps running",
     "OR": "write CREATE OR REPLACE before QUERY, VIEW, STREAM or TABLE",
 }
@@ -207,6 +207,12 @@ def _foreign_symbol(place: Place) -> str | None:
 def _foreign_clause(place: Place) -> str | None:
     if place.before.key == "TOP" and place.found.kind is INT:
         return f"there is no TOP: write LIMIT {place.found.text} at the end of the query"
+    if place.before.key == "TABLESAMPLE":
+        return "write SAMPLE EVERY 1 HOUR behind FROM, or choose sensors: WHERE id % 10 = 0"
+    if place.before.key == "*" and place.found.key in ("EXCLUDE", "EXCEPT", "REPLACE"):
+        return "name the columns that you want"
+    if place.before.key in ("CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP"):
+        return "an answer depends on the data alone, so there is no clock; over a window, now is its tick"
     if place.found.key in ("UNION", "EXCEPT", "INTERSECT") and "LIMIT" in place.labels:
         return f"ORDER BY and LIMIT stand behind the last query; put the query before {place.found.key} in parentheses"
     if "UNION" in place.labels or "FROM" in place.labels:

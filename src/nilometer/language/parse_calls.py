@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import NoReturn
 
@@ -205,6 +206,15 @@ def _interval(cursor: Cursor) -> ast.Expression:
     else:
         microseconds = _whole_interval(cursor, written, text)
     return _duration(microseconds, cursor, start)
+
+
+def interval_of_text(cursor: Cursor, argument: ast.Expression) -> ast.Expression:
+    """The `'1 hour'` of `time_bucket('1 hour', t)` as `1 HOUR`; any other argument as it is."""
+    if not isinstance(argument, ast.Constant) or not isinstance(argument.value, str):
+        return argument
+    token = Token(STRING, argument.value, argument.value, argument.span.start, argument.span.end)
+    microseconds = _whole_interval(cursor, token, argument.value)
+    return replace(_duration(microseconds, cursor, argument.span.start), span=argument.span)
 
 
 def _whole_interval(cursor: Cursor, written: Token, text: str) -> Fraction:

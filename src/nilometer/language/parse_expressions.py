@@ -16,7 +16,7 @@ from nilometer.errors import Span
 from nilometer.language import ast
 from nilometer.language.cursor import END, FLOAT, INT, QUOTED, STRING, WORD, Cursor
 from nilometer.language.lexer import Token
-from nilometer.language.parse_calls import special_call, worded_constant
+from nilometer.language.parse_calls import interval_of_text, special_call, worded_constant
 from nilometer.language.parse_types import parse_cast_type
 from nilometer.language.vocabulary import RESERVED, STREAM_WORDS, UNIT_SPELLINGS
 from nilometer.types import INT_MAXIMUM
@@ -346,6 +346,8 @@ def _call(cursor: Cursor) -> ast.Expression:
     if order or condition is not None or ignore is not None:
         call = ast.FunctionCall(token.text, arguments, distinct, order, within, condition, span=span)
         return _with_over(cursor, call, ignore)
+    if token.key in ("DATE_BIN", "TIME_BUCKET") and arguments:
+        arguments = (interval_of_text(cursor, arguments[0]), *arguments[1:])
     if token.key == "POINT" and not distinct:
         match arguments:
             case (ast.Constant(value=int() | float() as x), ast.Constant(value=int() | float() as y)) if not (

@@ -293,18 +293,12 @@ def _list_is_enclosed(cursor: Cursor) -> bool:
 
 
 def _fill(cursor: Cursor) -> str | None:
-    """`FILL(NULL | PREVIOUS)` behind GROUP BY and HAVING."""
+    """`FILL(NULL | PREVIOUS | LINEAR)` behind GROUP BY and HAVING."""
     if not (cursor.at("FILL") and cursor.peek().key == "("):
         return None
     cursor.advance()
     cursor.advance()
-    if cursor.at("LINEAR"):
-        cursor.refuse(
-            "FILL(LINEAR) would change rows that were returned before",
-            cursor.token.span,
-            "resample the stream: FROM RESAMPLE(s, v EVERY 1 MINUTE FILL LINEAR)",
-        )
-    fill = cursor.expect_any("NULL", "PREVIOUS")
+    fill = cursor.expect_any("NULL", "PREVIOUS", "LINEAR")
     cursor.expect(")")
     return fill
 

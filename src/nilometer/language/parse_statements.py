@@ -252,8 +252,9 @@ def _replace(cursor: Cursor, start: int) -> ast.Replace:
             for word in rest:
                 cursor.expect(word)
             state = " ".join((first, *rest))
+    stops = _stops(cursor)
     cursor.expect("AS")
-    query = ast.CreateQuery(name, parse_query(cursor), span=cursor.span_from(start))
+    query = ast.CreateQuery(name, parse_query(cursor), None, stops, span=cursor.span_from(start))
     return ast.Replace(query, state, span=cursor.span_from(start))
 
 
@@ -279,9 +280,18 @@ def _create_query(cursor: Cursor, start: int) -> ast.CreateQuery:
             starting = parse_moment(cursor)
         else:
             cursor.fail("a time in single quotes", hint="write such as '2026-11-15T08:30:00Z'")
+    stops = _stops(cursor)
     cursor.expect("AS")
     query = parse_query(cursor)
-    return ast.CreateQuery(name, query, starting, span=cursor.span_from(start))
+    return ast.CreateQuery(name, query, starting, stops, span=cursor.span_from(start))
+
+
+def _stops(cursor: Cursor) -> bool:
+    """`ON ERROR STOP`, or `ON ERROR SKIP`, which is the default."""
+    if not cursor.accept("ON", "ON ERROR STOP"):
+        return False
+    cursor.expect("ERROR")
+    return cursor.expect_any("STOP", "SKIP") == "STOP"
 
 
 def _create_view(cursor: Cursor, start: int) -> ast.CreateView:

@@ -65,12 +65,14 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
                 f"SINK {literal(sink)}" if sink is not None else "",
                 f"RETRIES {retries}" if retries is not None else "",
             )
-        case ast.CreateQuery(name, query, starting):
-            return _words("CREATE QUERY", identifier(name), _starting(starting), f"AS {print_query(query)}")
+        case ast.CreateQuery(name, query, starting, stops):
+            words = _starting(starting), _stops(stops), f"AS {print_query(query)}"
+            return _words("CREATE QUERY", identifier(name), *words)
         case ast.CreateView(name, columns, query):
             return f"CREATE VIEW {identifier(name)}{column_names(columns)} AS {print_query(query)}"
-        case ast.Replace(ast.CreateQuery(name, query), state):
-            return _words("REPLACE QUERY", identifier(name), state or "", f"AS {print_query(query)}")
+        case ast.Replace(ast.CreateQuery(name, query, _, stops), state):
+            words = state or "", _stops(stops), f"AS {print_query(query)}"
+            return _words("REPLACE QUERY", identifier(name), *words)
         case ast.Replace(created):
             return f"REPLACE {print_statement(created).removeprefix('CREATE ')}"
         case ast.Pause(name):
@@ -121,6 +123,10 @@ def _column(column: ast.ColumnDefinition) -> str:
     unit = f"UNIT {string(column.unit)}" if column.unit is not None else ""
     origin = print_origin(column.origin) if column.origin is not None else ""
     return _words(identifier(column.name), (column.type or "") + width, unit, origin)
+
+
+def _stops(stops: bool) -> str:
+    return "ON ERROR STOP" if stops else ""
 
 
 def _starting(starting: str | int | None) -> str:

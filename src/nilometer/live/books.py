@@ -2,7 +2,8 @@
 be running.
 
 stream   received = appended + garbled + future + duplicate + shed          missing = expected - received
-query    read = delivered + filtered + late + shed
+query    read = delivered + filtered + late + shed + failed
+         errors: answers and joined rows that were set aside, which are no readings
          answers: the rows returned; trimmed: readings deleted before they were read, so in no other account
 """
 

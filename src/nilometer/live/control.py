@@ -49,12 +49,14 @@ def folder_of(directory: Path, name: str) -> Path:
     return directory / PLACE / name.lower()
 
 
-def changed_at(directory: Path, name: str) -> int:
-    """When a request was last made, to see whether the file is worth reading; 0: never."""
+def changed_at(directory: Path, name: str) -> tuple[int, int]:
+    """Which request was made last, to see whether the file is worth reading; (0, 0): none. Two requests may have the
+    same time, but not the same file: each one replaces it."""
     try:
-        return (folder_of(directory, name) / FILE).stat().st_mtime_ns
+        found = (folder_of(directory, name) / FILE).stat()
+        return found.st_mtime_ns, found.st_ino
     except OSError:
-        return 0
+        return 0, 0
 
 
 def control_of(directory: Path, name: str) -> Control:

@@ -14,8 +14,11 @@ from pathlib import Path
 
 from nilometer.errors import ConfigurationError, DataError
 from nilometer.live.checkpoints import Checkpoint, Checkpoints
-from nilometer.live.control import PLACE, folder_of
+from nilometer.live.control import FILE as REQUEST
+from nilometer.live.control import PLACE, control_of, folder_of
 from nilometer.live.standing import lock_of, private_files, private_logs
+from nilometer.live.state_files import PLACE as STATES
+from nilometer.live.state_files import StateFiles
 from nilometer.live.stored_tables import FOLDER as TABLES
 from nilometer.log import StreamLog
 from nilometer.log.local_files import LocalFiles
@@ -64,10 +67,38 @@ def verify_query(directory: Path, name: str) -> Iterator[Checked]:
     """Check everything that is kept of a query."""
     for files in _logs(directory, name):
         yield Checked(name, files.directory.name, StreamLog(files).verify())
-    if (directory / COMMITS).is_dir():
-        # The answers of all queries on the gateway.
-        yield Checked(name, COMMITS.name, StreamLog(LocalFiles(directory / COMMITS)).verify())
     yield Checked(name, STATE, _verify_state(directory, name))
+    wrong = _wrong_request(directory, name)
+    if wrong is not None:
+        yield Checked(name, REQUEST, Verdict(0, 0, 0, 0, (Damage(REQUEST, 0, 0, wrong),)))
+
+
+def verify_shared(directory: Path) -> Iterator[Checked]:
+    """Check what all queries on the gateway share: the commit log with their answers, and their saved states."""
+    if (directory / COMMITS).is_dir():
+        yield Checked("", COMMITS.name, StreamLog(LocalFiles(directory / COMMITS)).verify())
+    if (directory / STATES).is_dir():
+        states = StateFiles(directory)
+        damages = [*states.damages(), *_states_ahead(directory, states)]
+        panes, size = states.kept
+        yield Checked("", STATES.name, Verdict(0, panes, 0, size, tuple(damages)))
+
+
+def _states_ahead(directory: Path, states: StateFiles) -> Iterator[Damage]:
+    """States that were saved after commits that the commit log has lost."""
+    try:
+        index = index_at(directory)
+    except DataError:
+        return  # it is damaged, which is reported where it is verified
+    for name, (version, number) in sorted(states.numbers().items()):
+        place = index.place(name)
+        if place is not None and place.version == version and number > place.number:
+            yield Damage(
+                STATES.name,
+                0,
+                0,
+                f"the state of '{name}' is of commit {number}, and the commit log ends with commit {place.number}",
+            )
 
 
 def repair_query(directory: Path, name: str) -> Iterator[Repaired]:
@@ -76,11 +107,59 @@ def repair_query(directory: Path, name: str) -> Iterator[Repaired]:
     try:
         for files in _logs(directory, name):
             yield StreamLog(files).repair()
-        if (directory / COMMITS).is_dir():
-            yield StreamLog(LocalFiles(directory / COMMITS)).repair()
         yield _repair_state(directory, name)
+        if (wrong := _wrong_request(directory, name)) is not None:
+            yield _put_request_aside(directory, name, wrong)
     finally:
         lock.release()
+
+
+def _wrong_request(directory: Path, name: str) -> str | None:
+    try:
+        control_of(directory, name)
+    except DataError as error:
+        return error.message
+    return None
+
+
+def _put_request_aside(directory: Path, name: str, wrong: str) -> Repaired:
+    """Move a request that cannot be read aside: the query runs, as if nobody had paused it."""
+    folder = folder_of(directory, name)
+    done = Repaired(str(folder))
+    done.moved.append(_move_aside(folder / REQUEST, folder))
+    done.remarks.append(f"{wrong}; if '{name}' was paused, pause it again")
+    return done
+
+
+def _move_aside(path: Path, folder: Path) -> str:
+    """Move a file or folder into the quarantine of `folder`. Returns where it is, from there."""
+    aside = folder / QUARANTINE
+    with resources(str(folder)):
+        aside.mkdir(exist_ok=True)
+        target = aside / f"{len(list(aside.iterdir())) + 1}-{path.name}"
+        path.rename(target)
+    return str(target.relative_to(folder))
+
+
+def repair_shared(directory: Path) -> Iterator[Repaired]:
+    """Repair what all queries on the gateway share. Nobody runs one meanwhile."""
+    if (directory / COMMITS).is_dir():
+        yield StreamLog(LocalFiles(directory / COMMITS)).repair()
+    if (directory / STATES).is_dir():
+        states = StateFiles(directory)
+        wrong = [*states.damages(), *_states_ahead(directory, states)]
+        if wrong:
+            yield _put_states_aside(directory, wrong)
+
+
+def _put_states_aside(directory: Path, wrong: list[Damage]) -> Repaired:
+    """Move all saved states aside: the logs rebuild them. A query whose commits are lost answers after its last
+    commit again."""
+    place = directory / STATES
+    done = Repaired(str(place.parent))
+    done.moved.append(_move_aside(place, place.parent))
+    done.remarks += [f"{damage.what}; the states are rebuilt from the logs" for damage in wrong[:1]]
+    return done
 
 
 def _logs(directory: Path, name: str) -> list[LocalFiles]:
@@ -127,12 +206,7 @@ def _repair_state(directory: Path, name: str) -> Repaired:
     checkpoints = _checkpoints(directory, name)
     wrong = checkpoints.damage()
     if wrong is not None:
-        aside = folder / QUARANTINE
-        with resources(str(folder)):
-            aside.mkdir(exist_ok=True)
-            target = aside / f"{len(list(aside.iterdir())) + 1}-{STATE}"
-            (folder / STATE).rename(target)
-        done.moved.append(str(target.relative_to(folder)))
+        done.moved.append(_move_aside(folder / STATE, folder))
         done.remarks.append(f"{wrong}; the state of '{name}' is rebuilt from the logs")
         return done
     ahead = _ahead(directory, name, checkpoints.load())

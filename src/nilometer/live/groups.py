@@ -30,7 +30,8 @@ class Group:
     """Queries at the same offsets of the same streams. They share one reader, and one version of each table.
 
     `number` is the group's in the commit log; -1: its queries do not commit together. `replay`: where its queries
-    must begin to read again, before they get anything new, and `eras` how its streams were declared then. `apart`: it stays alone, because it is slow.
+    must begin to read again, before they get anything new, and `eras` how its streams were declared then. `apart`:
+    it stays alone, because it is slow (apart.py): it rests until a moment, and takes so many rows in a round.
     """
 
     name: str
@@ -42,7 +43,11 @@ class Group:
     replay: dict[str, Offset] | None = None
     eras: tuple[Era, ...] = ()
     apart: bool = False
+    rests_until: int = 0
+    round_rows: int = ROUND_ROWS
     moved: bool = False
+    skipped: int = 0
+    """The readings that were trimmed from the logs before its queries had read them."""
     ended: set[str] = field(default_factory=set)
     unread: str | None = None
     """Why its logs cannot be read now; they are tried again in the next round."""
@@ -69,6 +74,10 @@ class Groups:
     def of(self, live: LiveQuery) -> Group:
         """The group of a query."""
         return self._groups[live.group]
+
+    def lives(self, group: Group) -> list[LiveQuery]:
+        """The queries of a group."""
+        return [self._lives[name] for name in group.queries]
 
     def of_name(self, name: str) -> Group:
         """The group of a query."""
@@ -109,13 +118,23 @@ class Groups:
         self._groups[group.name] = group
         return group
 
-    def fold(self, name: str, query: CompiledQuery, group: Group, live: LiveQuery | None = None) -> LiveQuery:
-        """Add a query to a group: a new one, or one that was in another group before."""
+    def fold(
+        self,
+        name: str,
+        query: CompiledQuery,
+        group: Group,
+        live: LiveQuery | None = None,
+        *,
+        stops: bool = False,
+    ) -> LiveQuery:
+        """Add a query to a group: a new one, or one that was in another group before. `stops`: a row without a value
+        stops it."""
         extents = GroupExtents(group.tables, self._sensors)
-        self._graph.install(name, query.physical, start=group.name, extents=extents)
+        stops = stops if live is None else live.stops
+        self._graph.install(name, query.physical, start=group.name, extents=extents, skips=not stops)
         group.queries[name] = None
         if live is None:
-            live = LiveQuery(name, query, group.name, group.offsets)
+            live = LiveQuery(name, query, group.name, group.offsets, stops=stops)
         live.group, live.offsets = group.name, group.offsets
         live.follow(lambda: self._graph.ledger(name), lambda: self._graph.watermark(name))
         self._lives[name] = live
@@ -155,6 +174,20 @@ class Groups:
         self._manager.unregister(group.name)
         del self._groups[group.name]
 
+    def set_apart(self, live: LiveQuery, group: Group, tables: StoredTables, number: int = -1) -> Group:
+        """Move a query into a group of its own, at the same place of the logs and with the same state."""
+        panes = self._graph.snapshot(live.name)
+        streams, offsets = dict(group.streams), dict(group.offsets)
+        self.leave(live)
+        own = self.begin(live.name, streams, offsets, tables)
+        own.number, own.eras, own.apart = number, group.eras, number >= 0
+        own.round_rows = 1 if own.apart else ROUND_ROWS
+        self.fold(live.name, live.query, own, live)
+        self._graph.restore(live.name, panes)
+        self._manager.register(own.name, streams.values(), offsets)
+        own.moved = True
+        return own
+
     def abolish(self, name: str, group: Group) -> None:
         """Remove all traces of a query that could not be installed."""
         if name in self._graph.queries:
@@ -167,13 +200,17 @@ class Groups:
     def feed(self, group: Group, *, durable: bool) -> bool:
         """Run one round over the new entries of the logs. Returns whether there were any."""
         rows, moved = 0, False
-        while rows < ROUND_ROWS and (taken := self._take(group)) is not None:
+        while rows < group.round_rows and (taken := self._take(group)) is not None:
             name, entry = taken
             self._push(group, name, entry)
             rows += entry.rows.height if isinstance(entry, Batch) else 1
             moved = True
         group.moved |= moved
         group.offsets.update(self._manager.offsets(group.name))
+        skipped = self._manager.skipped(group.name)
+        for name in group.queries if skipped > group.skipped else ():
+            self._lives[name].trimmed += skipped - group.skipped
+        group.skipped = skipped
         if not moved:
             for key, stream in group.streams.items():
                 if key not in group.ended and self._manager.ended(stream.name):
@@ -203,8 +240,10 @@ class Groups:
         eras: Sequence[Era],
     ) -> None:
         """Replay the entries between the checkpoint of a group's queries and their last commit, each under the
-        declarations of its time, and discard the answers."""
+        declarations of its time, and discard the answers. `group.replay` says how far that has come: if the disk
+        fails to read, the next call goes on from there."""
         at = {key: start.get(key, end) for key, end in group.offsets.items()}
+        group.replay = at
         for era in eras:
             streams = {
                 key: replace(
@@ -221,21 +260,18 @@ class Groups:
             until = {key: min(end, ended.get(key, end)) for key, end in group.offsets.items()}
             self._graph.declare(streams, start=group.name)
             self._replay(group, at, until, {key: kept.log(stream) for key, stream in streams.items()})
-            at = {key: max(at[key], end) for key, end in until.items()}
+            at.update({key: max(at[key], end) for key, end in until.items()})
         self._graph.declare(group.streams, start=group.name)
+        group.replay = None
 
     def _replay(
         self,
         group: Group,
-        start: Mapping[str, Offset],
+        at: dict[str, Offset],
         end: Mapping[str, Offset],
         kept: Mapping[str, StreamLog],
     ) -> None:
-        logs = {
-            key: log.read(start.get(key, end[key]))
-            for key, log in kept.items()
-            if start.get(key, end[key]) < end[key]
-        }
+        logs = {key: log.read(at[key]) for key, log in kept.items() if at[key] < end[key]}
         while logs:
             # The stream that is furthest behind comes next, so that memory stays bounded by the windows.
             key = min(logs, key=lambda stream: self._graph.start_watermark(group.name, stream))
@@ -247,6 +283,7 @@ class Groups:
             if entry.after > until and entry.rows is not None:
                 entry = replace(entry, rows=entry.rows[: until.position - entry.position])
             self._push(group, key, entry.entry())
+            at[key] = min(entry.after, until)
             self._graph.run()
             # If an error stops a query here, the station meets it when it asks for answers.
             self._graph.discard(group.queries)

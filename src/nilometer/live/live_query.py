@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.part import Part, Rows, frame_of
 from nilometer.errors import NilometerError
 from nilometer.live.answers import Answer
 from nilometer.live.declarations import CompiledQuery
@@ -29,12 +30,15 @@ class LiveQuery:
     query: CompiledQuery
     group: str
     offsets: dict[str, Offset]
+    stops: bool = False
+    """Whether a row without a value stops it (ON ERROR STOP)."""
+    dead: str | None = None
+    """Why a row was set aside last."""
     rows: int = 0
     dropped: int = 0
     trimmed: int = 0
-    """Readings that were trimmed from the logs by force before a durable query had read them, as found at its
-    installation.
-    """
+    """Readings that were trimmed from the logs before the query had read them: it was behind the ring, or a durable
+    query did not run."""
     finished: bool = False
     failure: NilometerError | None = None
     note: str | None = None
@@ -43,13 +47,15 @@ class LiveQuery:
     """Why the answers of a durable query cannot be committed now; the query waits."""
     stale: str | None = None
     """Why a table could not be refreshed. Its last version still holds, and the refresh is retried."""
+    apart: str | None = None
+    """Why the query has a reader of its own; it may be behind the others (apart.py)."""
     skip: int = 0
     """The number of rows at the beginning that nobody wants: a client has them from an earlier owner."""
     bound: tuple[int, int] | None = None
     """How many rows and bytes may wait for a client; the query is not fed beyond that. None: no bound."""
     began: dict[str, Offset] = field(init=False)
     """Where the query began."""
-    _waiting: list[pl.DataFrame] = field(default_factory=list)
+    _waiting: list[Rows] = field(default_factory=list)
     _waiting_rows: int = 0
     _waiting_bytes: int = 0
     _ledger: QueryLedger = field(default_factory=QueryLedger)
@@ -70,7 +76,7 @@ class LiveQuery:
         if self.bound is None or not self._waiting:
             return False
         rows, size = self.bound
-        return self._waiting_rows >= rows or sum(f.estimated_size() for f in self._waiting) >= size
+        return self._waiting_rows >= rows or sum(_size(one) for one in self._waiting) >= size
 
     @property
     def ledger(self) -> QueryLedger:
@@ -94,31 +100,32 @@ class LiveQuery:
         """Set the books."""
         self._ledger, self._watermark, self._books = ledger, watermark, None
 
-    def give(self, frames: list[pl.DataFrame]) -> None:
-        """Add new rows of the answer."""
+    def give(self, frames: Sequence[Rows], most: int | None = None) -> None:
+        """Add new rows of the answer. At most `most` bytes wait; by default as many as the process has for results."""
         for frame in frames:
             self.rows += frame.height
             if self.skip:
                 skipped = min(self.skip, frame.height)
                 self.skip -= skipped
-                frame = frame[skipped:]
+                frame = frame_of(frame)[skipped:]
                 if not frame.height:
                     continue
             self._waiting.append(frame)
             self._waiting_rows += frame.height
-            self._waiting_bytes += int(frame.estimated_size())
-        most = budget().results
+            self._waiting_bytes += _size(frame)
+        if most is None:
+            most = budget().results
         while len(self._waiting) > 1 and (self._waiting_rows > WAITING_ROWS or self._waiting_bytes > most):
             oldest = self._waiting.pop(0)
             self._waiting_rows -= oldest.height
-            self._waiting_bytes -= int(oldest.estimated_size())
+            self._waiting_bytes -= _size(oldest)
             self.dropped += oldest.height
 
     def part(self, most: int) -> pl.DataFrame | None:
         """The next rows, at most that many, in one frame; None if there are none."""
         if not self._waiting:
             return None
-        oldest = self._waiting.pop(0)
+        oldest = frame_of(self._waiting.pop(0))
         if oldest.height > most:
             self._waiting.insert(0, oldest[most:])
             oldest = oldest[:most]
@@ -131,6 +138,13 @@ class LiveQuery:
         """
         frames, self._waiting, self._waiting_rows, self._waiting_bytes = self._waiting, [], 0, 0
         for frame in frames:
-            yield Answer(self.query.schema, frame, self.watermark)
+            yield Answer(self.query.schema, frame_of(frame), self.watermark)
         if self.failure is not None and not frames:
             raise self.failure
+
+
+def _size(rows: Rows) -> int:
+    """The number of bytes of the rows. A part of a shared frame is guessed, because thousands come in a round."""
+    if isinstance(rows, Part):
+        return rows.height * 8 * rows.frame.width
+    return int(rows.estimated_size())

@@ -54,13 +54,29 @@ class OnSpark:
     def __getitem__(self, name: str) -> SparkQuery:
         return self._queries[name]
 
+    def is_asked(self, name: str) -> bool:
+        """Whether a query is temporary."""
+        return name in self._asked
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the queries."""
+        return tuple(self._queries)
+
     @property
     def streams(self) -> Iterator[Stream]:
         """The streams that the queries read."""
         return (stream for streams in self._streams.values() for stream in streams.values())
 
     def install(
-        self, name: str, query: CompiledQuery, streams: Mapping[str, Stream], start: Start, *, durable: bool
+        self,
+        name: str,
+        query: CompiledQuery,
+        streams: Mapping[str, Stream],
+        start: Start,
+        *,
+        durable: bool,
+        stops: bool = False,
     ) -> LiveQuery:
         """Start a query."""
         require_spark()
@@ -83,6 +99,7 @@ class OnSpark:
                 settings=SparkSettings.from_environment(self._directory),
                 failpoint=self._failpoint,
                 kept=None if asked is None else Path(asked.name),
+                stops=stops,
             )
             self._manager.attend(name, streams.values())
             attended = True
@@ -98,7 +115,7 @@ class OnSpark:
         self._queries[name], self._streams[name] = spark, dict(streams)
         if asked is not None:
             self._asked[name] = asked
-        live = LiveQuery(name, query, "", dict(spark.offsets))
+        live = LiveQuery(name, query, "", dict(spark.offsets), stops=stops)
         live.rows, live.note = spark.rows, spark.note
         return live
 
@@ -119,6 +136,7 @@ class OnSpark:
         live.give(frames)
         metrics = spark.metrics
         live.note_books(metrics.ledger, metrics.watermark)
+        live.dead = spark.dead
         if not spark.active and not frames and live.failure is None:
             failure = spark.failure
             if isinstance(failure, ResourceError) and self._clock() >= spark.retry_at:
@@ -135,8 +153,8 @@ class OnSpark:
         live.finished = live.finished or (not frames and len(over) == len(streams) and answered)
         return bool(frames)
 
-    def remove(self, live: LiveQuery) -> None:
-        """Stop a query, and pass on the rows that it has answered by then."""
+    def remove(self, live: LiveQuery) -> SparkQuery:
+        """Stop a query, and pass on the rows that it has answered by then. Returns what has run."""
         spark = self._queries.pop(live.name)
         del self._streams[live.name]
         if live.name in self._asked and spark.active:
@@ -151,6 +169,7 @@ class OnSpark:
         asked = self._asked.pop(live.name, None)
         if asked is not None:
             asked.cleanup()
+        return spark
 
     def abandon(self) -> None:
         """Drop all queries as a crash of the process would."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from nilometer.catalog import Stream
 from nilometer.ingest.adapters import Clock
 from nilometer.ingest.adapters.generate import Generators
+from nilometer.ingest.adapters.push import Pushes
 from nilometer.ingest.manager import running
 from nilometer.ingest.manager.source import AdapterFor
 from nilometer.live.background_read import BackgroundRead, Read, Reading
@@ -35,8 +36,8 @@ class Outside:
     """`clock` tells the time of day; `steady` measures elapsed time. Without `steady`, a given `clock` does
     both; the system's clock may jump.
 
-    `adapter_of` makes a stream's source, by default from its address. `generators` serve `generate://`
-    addresses. `program_for` picks the program that runs on sensors. `begin_read` starts a refresh of a table,
+    `adapter_of` makes a stream's source, by default from its address. `pushes` take the readings of streams that
+    have none. `generators` serve `generate://` addresses. `program_for` picks the program that runs on sensors. `begin_read` starts a refresh of a table,
     by default in a thread. `failpoint` is called at each step after which a crash may come.
     """
 
@@ -44,6 +45,7 @@ class Outside:
     steady: Clock | None = None
     generators: Generators | None = None
     adapter_of: AdapterFor | None = None
+    pushes: Pushes | None = None
     program_for: Programs = no_program
     begin_read: Callable[[Read], Reading] = BackgroundRead
     failpoint: Failpoint | None = None

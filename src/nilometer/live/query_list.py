@@ -46,7 +46,7 @@ class State(StrEnum):
 class QueryState:
     """`version` is that of the last commit. `changed`: the declaration has changed since, so the next run
     begins a new version. `rows` counts all rows ever answered. `behind` counts the readings in the logs that
-    are not answered for yet. Times are microseconds. The other fields are as in QueryMetrics, and as old as
+    are not answered for yet. `dead` counts the rows that were set aside (dead_letters.py). Times are microseconds. The other fields are as in QueryMetrics, and as old as
     `when` says.
     """
 
@@ -59,6 +59,7 @@ class QueryState:
     read: int = 0
     late: int = 0
     shed: int = 0
+    dead: int = 0
     behind: int | None = None
     watermark: int | None = None
     lag: int | None = None
@@ -131,6 +132,7 @@ def query_state(database: Declarations, directory: Path, name: str, now: int) ->
         read=0 if ledger is None else ledger.read,
         late=0 if ledger is None else ledger.late,
         shed=0 if ledger is None else ledger.shed,
+        dead=0 if ledger is None else ledger.dead,
         behind=None if last is None else behind(directory, last.offsets),
         watermark=watermark,
         lag=None if watermark is None else now - watermark,

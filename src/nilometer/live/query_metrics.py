@@ -1,7 +1,8 @@
-"""Metrics of a standing query, written for other processes by the one that runs it:
-`.nilometer/queries/<name>/metrics.json`.
+"""Metrics of standing queries, written for other processes by the one that runs them: `.nilometer/metrics.json` for
+all that run, `.nilometer/queries/<name>/metrics.json` for one that was paused or could not start.
 
-The law: the file is replaced atomically, but not durably; the durable facts are in the result log.
+The laws: a file is replaced atomically, but not durably; the durable facts are in the result log. The number of files
+does not depend on the number of queries that run.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nilometer.live.control import folder_of
 from nilometer.log.private import make_directory
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from nilometer.ingest.manager import StreamManager
 
 FILE = "metrics.json"
+ALL = Path(".nilometer") / FILE
 
 
 @dataclass(frozen=True)
@@ -74,21 +78,49 @@ def sessions_lost_of(manager: StreamManager, streams: Iterable[str]) -> int:
 
 def write_metrics(directory: Path, name: str, metrics: QueryMetrics) -> None:
     """Write the metrics for other processes. Without space on the disk, they are not written."""
-    path = folder_of(directory, name) / FILE
+    _write(folder_of(directory, name) / FILE, asdict(metrics))
+
+
+def write_all_metrics(directory: Path, metrics: Mapping[str, QueryMetrics]) -> None:
+    """Write the metrics of all queries that run, in one file."""
+    _write(directory / ALL, {name.lower(): asdict(one) for name, one in metrics.items()})
+
+
+def _write(path: Path, value: object) -> None:
     aside = path.with_name(f"{FILE}.aside")
     with contextlib.suppress(OSError):
         make_directory(path.parent)
         aside.touch(mode=0o600)
-        aside.write_text(json.dumps(asdict(metrics)), encoding="utf-8")
+        aside.write_text(json.dumps(value), encoding="utf-8")
         os.replace(aside, path)
 
 
 def read_metrics(directory: Path, name: str) -> QueryMetrics | None:
     """The metrics last written; None if there are none."""
+    own, common = folder_of(directory, name) / FILE, directory / ALL
+    found = [_metrics(_read(own)), _metrics(_read(common).get(name.lower(), {}))]
+    return max((one for one in found if one is not None), key=lambda one: one.when, default=None)
+
+
+def _metrics(found: Mapping[str, Any]) -> QueryMetrics | None:
     try:
-        found = json.loads((folder_of(directory, name) / FILE).read_bytes())
         return QueryMetrics(
             **{field.name: found[field.name] for field in fields(QueryMetrics) if field.name in found}
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except TypeError:
         return None
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        stat = path.stat()
+        return _parsed(path, stat.st_mtime_ns, stat.st_ino)
+    except (OSError, ValueError):
+        return {}
+
+
+@lru_cache(maxsize=4)
+def _parsed(path: Path, _changed: int, _inode: int) -> Mapping[str, Any]:
+    """Kept, because whoever lists the queries asks for each of them."""
+    found = json.loads(path.read_bytes())
+    return found if isinstance(found, dict) else {}

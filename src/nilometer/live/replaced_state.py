@@ -9,19 +9,29 @@ The law: with KEEP or BACKFILL, every answer is the one that the new query would
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.language import ast, parse, print_statement
 from nilometer.live.recovery import Before, Recovered
+from nilometer.live.standing import result_log
 from nilometer.live.starts import offset_at
+from nilometer.live.versions import Version, version_of
 from nilometer.log import Offset, StreamLog
 from nilometer.plan import physical
 from nilometer.plan.explain import explain_text
 
+if TYPE_CHECKING:
+    from nilometer.live.declarations import CompiledQuery, Declarations
+
 Choice = Literal["KEEP STATE", "BACKFILL", "EMPTY STATE"]
 
 _STATELESS = (physical.Deliver, physical.Project, physical.Select, physical.Rename, physical.RStream)
+_HOLDING_NOTHING = (*_STATELESS, physical.SpAcquire, physical.StoredScan, physical.Values, physical.Union)
 _BY_TIME = (
     *_STATELESS,
     physical.SpAcquire,
@@ -56,6 +66,36 @@ def state_identity(plan: physical.Node) -> str:
     return explain_text(plan)
 
 
+def versions_of_same_state(
+    database: Declarations, texts: Iterable[str], query: CompiledQuery
+) -> list[Version]:
+    """The versions of those texts, queries or CREATE QUERY statements, that have the same state as the query."""
+    found = []
+    for text in texts:
+        # A text may read something that has changed or gone.
+        with contextlib.suppress(NilometerError):
+            statement = parse(text)
+            own = print_statement(statement.query) if isinstance(statement, ast.CreateQuery) else text
+            old = database.sql(own)
+            if state_identity(old.physical) == state_identity(query.physical):
+                found.append(version_of(old))
+    return found
+
+
+def check_keep(
+    database: Declarations, directory: Path, name: str, texts: Iterable[str], query: CompiledQuery
+) -> None:
+    """Refuse KEEP STATE where the query has another state than the one of its texts so far that last ran."""
+    last = result_log(directory, name).last
+    same = versions_of_same_state(database, texts, query)
+    if not any(last is None or version.same_plan(last.version) for version in same):
+        raise ConfigurationError(
+            "the new text has another state than the old one, so there is none to keep",
+            detail="KEEP STATE is for changes behind the last window, join or function: SELECT and HAVING",
+            hint="leave KEEP STATE out: the state is then rebuilt from the logs",
+        )
+
+
 def reach_of(plan: physical.Node) -> int | None:
     """How far back the state reaches, in microseconds of event time; None: perhaps to the beginning of the logs."""
     reach = 0
@@ -85,10 +125,12 @@ def new_state(
         return NewState(kept, "it keeps its state")
     if choice == "EMPTY STATE":
         return NewState(fresh, "with an empty state")
+    if all(isinstance(node, _HOLDING_NOTHING) for node in physical.walk_plan(plan)):
+        return NewState(fresh, "it has no state")
     start = _backfill_start(plan, fresh.committed, logs)
     lost = [key for key, log in logs.items() if log.start.position and start[key] <= log.start]
     filled = replace(fresh, start=start)
-    if lost and reach_of(plan) != 0:
+    if lost:
         told = f"its state is rebuilt from what is left of the log of {', '.join(lost)}: the first windows may lack rows"
         return NewState(filled, told)
     return NewState(filled, "its state is rebuilt from the logs, so its first window is complete")
@@ -100,9 +142,9 @@ def _backfill_start(
     reach = reach_of(plan)
     if reach is None:
         return {key: log.start for key, log in logs.items()}
-    if reach == 0:
-        return {key: committed.get(key, log.end) for key, log in logs.items()}
-    delay = max((stream.delay for stream in physical.streams_of(plan).values()), default=0)
+    # A tick waits for the watermark, so also a query without windows holds the readings of the last DELAY and tick.
+    streams = physical.streams_of(plan).values()
+    delay = max((stream.delay + (stream.every or 0) for stream in streams), default=0)
     reached = [_reached(log, committed.get(key, log.end)) for key, log in logs.items()]
     known = [time for time in reached if time is not None]
     if len(known) < len(reached):

@@ -8,28 +8,29 @@ going on from there. An error in one query is reported, shown in its metrics, an
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Self, cast
 
-from nilometer.errors import ConfigurationError, NilometerError
-from nilometer.language import ast, parse, print_statement
+from nilometer.errors import NilometerError
 from nilometer.live.control import changed_at, control_of
 from nilometer.live.live_query import LiveQuery
-from nilometer.live.query_metrics import QueryMetrics, write_metrics
-from nilometer.live.replaced_state import Choice, state_identity
+from nilometer.live.query_metrics import QueryMetrics, write_all_metrics, write_metrics
+from nilometer.live.replaced_state import Choice, versions_of_same_state
 from nilometer.live.starts import BEGINNING, NOW, Start
 from nilometer.live.versions import version_of
+from nilometer.log import Offset
 from nilometer.log.writer import BusyError
 
 if TYPE_CHECKING:
     from nilometer.catalog import QueryDefinition
-    from nilometer.live.declarations import CompiledQuery
     from nilometer.live.station import Station
 
 LOOK_EVERY = 1.0
 """Seconds between two looks for new requests."""
 METRICS_EVERY = 2.0
 """Seconds between two writes of the queries' metrics."""
+SPARE = 20
+"""Both are done less often if they take more than one part in this many of the time: with thousands of queries."""
 
 
 class Roster:
@@ -53,14 +54,18 @@ class Roster:
         self._definitions = {definition.name: definition for definition in definitions}
         self.starts: dict[str, Start] = {}
         """Where in its streams' logs a query without answers begins, by its lower-case name (control_log.py)."""
-        self.old_texts: dict[str, str] = {}
-        """The statements of queries whose text has changed since they ran, by lower-case name."""
+        self.old_texts: dict[str, list[str]] = {}
+        """The statements that queries have had since they last ran, by lower-case name. One of them has run."""
+        self.choices: dict[str, Choice] = {}
+        """Where the states of these queries come from, as REPLACE QUERY has said, by lower-case name."""
         self._on = on
         self._say = say
         self._clock = clock
-        self._changed: dict[str, int] = {}
-        self._choices: dict[str, Choice] = {}
+        self._changed: dict[str, tuple[int, int]] = {}
         self._looked = self._shown = clock()
+        self._look_after, self._show_after = LOOK_EVERY, METRICS_EVERY
+        self._unshown = False
+        """Whether a query has begun since the metrics were last written."""
 
     def close(self) -> None:
         """Show how the queries did, and remove them: they commit what they have answered."""
@@ -82,6 +87,7 @@ class Roster:
         with self.station.together():
             for definition in list(self._definitions.values()):
                 self._keep(definition)
+        self.show()
         if alone and len(self._definitions) == 1 and self.refused:
             raise next(iter(self.refused.values()))
         for name, error in self.refused.items():
@@ -95,29 +101,34 @@ class Roster:
         self.starts[definition.name.lower()] = start
         return self._installed(definition)
 
+    def stop(self, name: str) -> dict[str, Offset] | None:
+        """Stop a query that is about to change. Returns where it stands in its streams' logs; None: it does not run."""
+        found = self._called(name)
+        return self.station.remove(found) if found in self.station.queries else None
+
     def replace(self, definition: QueryDefinition, old_text: str | None, state: str | None) -> str:
         """Let a query go on with another text. Returns what was done."""
-        name = next(
-            (one for one in self._definitions if one.lower() == definition.name.lower()), definition.name
-        )
+        name = self._called(definition.name)
         if name in self.station.queries:
             self.station.remove(name)
         self._definitions.pop(name, None)
         self._definitions[definition.name] = definition
         if old_text is not None:
-            self.old_texts[definition.name.lower()] = old_text
-        if state is not None:
-            self._choices[definition.name.lower()] = cast(Choice, state)
+            self.old_texts.setdefault(definition.name.lower(), []).append(old_text)
+        self.choices.pop(definition.name.lower(), None)
+        if state:
+            self.choices[definition.name.lower()] = cast(Choice, state)
         return self._installed(definition)
 
-    def check_state(self, old_text: str, new_text: str, state: str | None) -> None:
-        """Refuse KEEP STATE where the two texts have different states."""
-        if state == "KEEP STATE" and not self._same_state(old_text, self.station.database.sql(new_text)):
-            raise ConfigurationError(
-                "the new text has another state than the old one, so there is none to keep",
-                detail="KEEP STATE is for changes behind the last window, join or function: SELECT and HAVING",
-                hint="leave KEEP STATE out: the state is then rebuilt from the logs",
-            )
+    def _called(self, name: str) -> str:
+        """The name under which a query runs, in whatever case it is asked for."""
+        return next((one for one in self._definitions if one.lower() == name.lower()), name)
+
+    def leave(self, names: Iterable[str]) -> None:
+        """Stop these queries for a moment; `replace` lets each go on."""
+        wanted = {name.lower() for name in names}
+        for name in [one for one in self.station.queries if one.lower() in wanted]:
+            self.station.remove(name)
 
     def drop(self, name: str) -> None:
         """Stop a query that is no longer declared."""
@@ -145,17 +156,10 @@ class Roster:
         live = self.station.queries.get(name)
         return f"{name} is paused" if live is None else live.note or f"{name} begins"
 
-    def _same_state(self, old_text: str, query: CompiledQuery) -> bool:
-        try:
-            old = self.station.database.sql(_query_text(old_text))
-        except NilometerError:
-            return False  # it reads something that has changed or gone
-        return state_identity(old.physical) == state_identity(query.physical)
-
     def look(self) -> None:
         """Carry out new requests, and write metrics; cheap if called often."""
         now = self._clock()
-        if now - self._looked >= LOOK_EVERY:
+        if now - self._looked >= self._look_after:
             self._looked = now
             for definition in list(self._definitions.values()):
                 refused = self.refused.get(definition.name)
@@ -163,14 +167,19 @@ class Roster:
                 error = self.refused.get(definition.name)
                 if error is not None and error is not refused:
                     self._say(f"{definition.name} cannot run: {error}")
-        if now - self._shown >= METRICS_EVERY:
+            self._look_after = max(LOOK_EVERY, SPARE * (self._clock() - now))
+        now = self._clock()
+        if self._unshown or now - self._shown >= self._show_after:
             self._shown = now
             self.show()
+            self._show_after = max(METRICS_EVERY, SPARE * (self._clock() - now))
 
     def show(self) -> None:
         """Write the queries' metrics for other processes."""
-        for name in self._running:
-            write_metrics(self.station.directory, name, self.station.metrics(name))
+        self._unshown = False
+        write_all_metrics(
+            self.station.directory, {name: self.station.metrics(name) for name in self._running}
+        )
 
     @property
     def _running(self) -> list[str]:
@@ -182,7 +191,7 @@ class Roster:
         if self._changed.get(name) == changed:
             return
         self._changed[name] = changed
-        if not changed and name in self.paused:
+        if not any(changed) and name in self.paused:
             self._say(f"{name} is dropped; to begin it anew: nilometer queries resume {name}")
             return
         try:
@@ -208,14 +217,21 @@ class Roster:
         name, station = definition.name, self.station
         declared: Start = BEGINNING if isinstance(definition.starting, str) else definition.starting or NOW
         start = self.starts.get(name.lower(), declared)
-        old = self.old_texts.pop(name.lower(), None)
-        choice = self._choices.pop(name.lower(), None)
+        old = self.old_texts.pop(name.lower(), ())
+        choice = self.choices.pop(name.lower(), None)
         self.refused.pop(name, None)
         try:
             query = station.database.sql(definition.text)
-            same = old is not None and self._same_state(old, query)
+            same = versions_of_same_state(station.database, old, query)
             live = station.install(
-                query, name, start=start, durable=True, on=self._on, state=choice, same_state=same
+                query,
+                name,
+                start=start,
+                durable=True,
+                on=self._on,
+                state=choice,
+                same_state=same,
+                stops=definition.stops,
             )
         except NilometerError as error:
             self.refused[name] = error
@@ -229,11 +245,5 @@ class Roster:
             self.queries.append(live)
         else:
             self.queries[before] = live
-        write_metrics(station.directory, name, station.metrics(name))
+        self._unshown = True
         self._say(live.note or f"{name} begins")
-
-
-def _query_text(text: str) -> str:
-    """The query of a CREATE QUERY; a query is itself."""
-    statement = parse(text)
-    return print_statement(statement.query) if isinstance(statement, ast.CreateQuery) else text

@@ -12,13 +12,14 @@ they keep the versions of the table there as well.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import polars as pl
 
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.part import Rows
 from nilometer.errors import DataError, ResourceError
 from nilometer.live.aside import settle_all
 from nilometer.live.checkpoints import Checkpoints, Panes
@@ -35,7 +36,7 @@ from nilometer.live.standing import (
     trimmed_of,
 )
 from nilometer.live.state_files import State, StateFiles
-from nilometer.live.versions import Version, identity, version_of
+from nilometer.live.versions import Version, layout_of, version_of
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.local_files import LocalFiles
@@ -121,7 +122,11 @@ class SharedCommits:
                 f"the standing queries of {directory} are being run: {error.message}",
                 hint="stop that process first, or let it run this query too",
             ) from None
-        self.states = StateFiles(directory, failpoint)
+        try:
+            self.states = StateFiles(directory, failpoint)
+        except BaseException:
+            self.log.abandon()
+            raise
         self.queries: dict[str, SharedQuery] = {}
         self.trouble: str | None = None
         self._unsaved = False
@@ -167,7 +172,7 @@ class SharedCommits:
         if recovered is not None and recovered.fresh:
             last = recovered.last
             place = replace(place, version=version, earlier=last.earlier + last.ledger, ledger=QueryLedger())
-        layout = identity(query.physical)
+        layout = layout_of(query.physical)
         return SharedQuery(name, version, place, recovered, begins, layout=layout, changed=changed)
 
     def _recover(self, place: Place, meaning: Version) -> Recovered:
@@ -175,6 +180,10 @@ class SharedCommits:
         if not meaning.same_plan(place.version):
             return Recovered({}, last.offsets, last.offsets, last, fresh=True)
         saved = self.states.load(place.name)
+        if saved is not None and saved.number < first_number(self._directory, place.name):
+            saved = (
+                None  # of a query of this name that was dropped or replayed, perhaps under other declarations
+            )
         same = saved is not None and meaning.same_plan(saved.version)
         if saved is not None and same and saved.number > place.number:
             # A commit is durable before its checkpoint is written.
@@ -295,6 +304,17 @@ class SharedCommits:
         """The query goes on in another group, at the same offsets."""
         self._pending[query.key] = Line(query.place, (), group, None)
 
+    def note_trimmed(self, query: SharedQuery, readings: int) -> None:
+        """Readings were deleted from the logs before the query had read them. The next commit records it."""
+        query.place.trimmed += readings
+        pending = self._pending.get(query.key, Line(query.place, (), None, None))
+        self._pending[query.key] = replace(pending, about=True)
+
+    def set_apart(self, query: SharedQuery, group: int, offsets: Mapping[str, Offset]) -> None:
+        """The query goes on in a group of its own, at the same offsets."""
+        self._committed[group] = dict(offsets)
+        self.move(query, group)
+
     # ---- commits -----------------------------------------------------------------------------------------------------
 
     def committed(self, group: int) -> Offsets:
@@ -304,7 +324,7 @@ class SharedCommits:
     def commit(
         self,
         groups: Mapping[int, Mapping[str, Offset]],
-        answers: Mapping[str, tuple[list[pl.DataFrame], QueryLedger]],
+        answers: Mapping[str, tuple[Sequence[Rows], QueryLedger]],
         now: int,
         *,
         at_once: bool = False,

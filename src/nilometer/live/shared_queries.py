@@ -10,19 +10,19 @@ joins the others when it has caught up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import polars as pl
 
 from nilometer.catalog import Stream
 from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.group import fits
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.part import Rows
 from nilometer.dataflow.sources import Extents
-from nilometer.errors import NilometerError, ResourceError
+from nilometer.errors import DataError, NilometerError, ResourceError
 from nilometer.live.aside import export
+from nilometer.live.checkpoints import Panes
 from nilometer.live.control import folder_of
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.groups import Group, Groups
@@ -31,10 +31,12 @@ from nilometer.live.recovery import check_ends
 from nilometer.live.replaced_state import Choice, new_state
 from nilometer.live.shared_commits import SharedCommits, SharedQuery
 from nilometer.live.standing import shared_logs
-from nilometer.live.starts import Start, offsets_at
+from nilometer.live.starts import Start, offsets_at, starts_of_new
 from nilometer.live.stored_tables import StoredTables
-from nilometer.log import LogDirectory
+from nilometer.live.versions import Version
+from nilometer.log import LogDirectory, Offset
 from nilometer.log.failpoints import Failpoint
+from nilometer.memory import budget
 
 if TYPE_CHECKING:
     from nilometer.ingest.manager import StreamManager
@@ -64,6 +66,10 @@ class SharedQueries:
         self._failpoint = failpoint
         self._commits: SharedCommits | None = None
         self._running: dict[str, SharedQuery] = {}
+        self._taking: dict[str, None] = {}
+        """The new versions whose state is kept or rebuilt, until their books are set right."""
+        self.sizes: dict[str, tuple[int, int]] = {}
+        """The panes of each query's state in the last checkpoint, and their bytes; shared ones count for each."""
 
     def __contains__(self, name: str) -> bool:
         return name in self._running
@@ -83,11 +89,6 @@ class SharedQueries:
         """What keeps the queries from committing."""
         return None if self._commits is None else self._commits.trouble
 
-    @property
-    def state(self) -> tuple[int, int]:
-        """The number of panes of the state last saved, and their bytes: those of all queries together."""
-        return (0, 0) if self._commits is None else (self._commits.states.count, self._commits.states.bytes)
-
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
     def install(
@@ -99,7 +100,8 @@ class SharedQueries:
         tables: StoredTables,
         state: Choice | None = None,
         *,
-        same_state: bool = False,
+        same_state: Sequence[Version] = (),
+        stops: bool = False,
     ) -> LiveQuery:
         """Start or resume a query. `state` and `same_state` are for one whose text has changed (replaced_state.py)."""
         try:
@@ -110,7 +112,8 @@ class SharedQueries:
         logs = {key: self._logs.log(stream) for key, stream in streams.items()}
         told = ""
         if standing.recovered is not None and standing.recovered.fresh:
-            before = self.commits.before(standing) if same_state else None
+            last = standing.recovered.last.version
+            before = self.commits.before(standing) if any(one.same_plan(last) for one in same_state) else None
             usable = before is not None and fits(before.panes, query.physical, self._extents)
             found = new_state(state, standing.recovered, before, query.physical, same_state=usable, logs=logs)
             standing.take_state(found.found)
@@ -125,8 +128,8 @@ class SharedQueries:
             offsets = offsets_at(logs, start)
         else:
             check_ends(name, recovered.committed, logs)
-            # The query begins at the end of a stream that it did not read before.
-            offsets = {key: recovered.committed.get(key, log.end) for key, log in logs.items()}
+            begins = starts_of_new(logs, start)
+            offsets = {key: recovered.committed.get(key, begins[key]) for key in logs}
         trimmed = standing.find_trimmed(logs)
         # The query skips entries that retention was forced to delete.
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
@@ -141,7 +144,7 @@ class SharedQueries:
             group.replay = from_ if from_ != offsets else None
             group.eras = standing.place.declared
         try:
-            live = self._groups.fold(name, query, group)
+            live = self._groups.fold(name, query, group, stops=stops)
             if recovered is not None and recovered.panes:
                 self._graph.restore(name, recovered.panes)
             if new:
@@ -153,6 +156,8 @@ class SharedQueries:
             self._close_if_idle()
             raise
         self._running[name] = standing
+        if standing.takes_state:
+            self._taking[name] = None
         live.rows = standing.rows
         live.note = None if (note := standing.note()) is None else note + told
         if trimmed:
@@ -173,8 +178,14 @@ class SharedQueries:
     def _withdraw(self, name: str) -> None:
         """Take back a query that could not be recorded."""
         del self._running[name]
+        self._taking.pop(name, None)
         self._groups.withdraw(name, self._groups.of_name(name))
         self._close_if_idle()
+
+    def note_trimmed(self, names: Iterable[str], readings: int) -> None:
+        """Readings were deleted from the logs before these queries had read them."""
+        for name in names:
+            self.commits.note_trimmed(self._running[name], readings)
 
     def begin(self) -> None:
         """Record the queries that have come, and let those that go on read again what their states lack."""
@@ -183,13 +194,33 @@ class SharedQueries:
         self._commits.begin(self._clock())
         for group in self._groups:
             if group.number >= 0 and group.replay is not None and self.trouble is None:
-                start, group.replay = group.replay, None
-                self._groups.replay(group, start, self._logs, group.eras)
-                self._commits.states.loaded()
-        if self.trouble is None:
-            for name, standing in self._running.items():
-                if standing.takes_state and self._groups.of_name(name).replay is None:
-                    self._commits.discount(standing, self._graph.ledger(name))
+                self._replay(group, group.replay, self._commits)
+        if self.trouble is None and self._taking:
+            for name in [name for name in self._taking if not self._is_behind(name)]:
+                del self._taking[name]
+                self._commits.discount(self._running[name], self._graph.ledger(name))
+
+    def _replay(self, group: Group, start: Mapping[str, Offset], commits: SharedCommits) -> None:
+        """Let a group read again what its states lack. A disk that fails to read makes it wait; damage stops it, and
+        nobody else."""
+        lives = self._groups.lives(group)
+        if all(live.failure is not None for live in lives):
+            return
+        try:
+            self._groups.replay(group, start, self._logs, group.eras)
+        except ResourceError as error:
+            group.unread = error.message
+            return
+        except DataError as error:
+            for live in lives:
+                live.failure, live.finished = error, True
+            return
+        group.unread = None
+        commits.states.loaded()
+
+    def _is_behind(self, name: str) -> bool:
+        """Whether the query's state is not yet the one at its last commit."""
+        return self._groups.of_name(name).replay is not None
 
     def hand_over(self, name: str) -> None:
         """Another host goes on with the query: its answers move from the commit log into result logs of its own."""
@@ -198,13 +229,23 @@ class SharedQueries:
             self.commits.release(name)
             self._close_if_idle()
 
-    def remove(self, live: LiveQuery) -> None:
-        """Stop a query, after everything it answered is committed."""
+    def remove(self, live: LiveQuery) -> dict[str, Offset]:
+        """Stop a query, after everything it answered is committed. Returns where it stands in its streams' logs."""
         standing = self._running.pop(live.name)
-        if live.failure is None:
+        self._taking.pop(live.name, None)
+        if live.failure is None and self._is_behind(live.name):
+            self.commits.leave(standing, standing.place.ledger, None)
+        elif live.failure is None:
             self.commits.leave(standing, live.ledger, lambda: self._graph.snapshot(live.name))
         else:
             self.commits.queries.pop(standing.key, None)
+        return dict(standing.place.offsets)
+
+    def set_apart(self, live: LiveQuery, tables: StoredTables) -> None:
+        """Give a query a reader of its own, at the same place of the logs and with the same state."""
+        group, standing = self._groups.of(live), self._running[live.name]
+        own = self._groups.set_apart(live, group, tables, self.commits.log.begin_group())
+        self.commits.set_apart(standing, own.number, own.offsets)
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
 
@@ -216,8 +257,9 @@ class SharedQueries:
         if commits.trouble is not None:
             commits.retry()
         answers = {}
+        most = budget().results
         for live in queries:
-            frames = self._fetch(live)
+            frames = self._fetch(live, most)
             if frames:
                 standing = self._running[live.name]
                 answers[standing.key] = frames, self._graph.ledger(live.name)
@@ -232,28 +274,35 @@ class SharedQueries:
         if due and done:
             self.checkpoint()
 
-    def _fetch(self, live: LiveQuery) -> list[pl.DataFrame]:
+    def _fetch(self, live: LiveQuery, most: int) -> list[Rows]:
         """The answers of a query. If an error has stopped it, they are shown, but not committed: the query stays at
         its last commit."""
-        group = self._groups.of(live)
-        found: list[pl.DataFrame] = []
+        found: list[Rows] = []
         try:
-            found = self._graph.answers(live.name)
-            live.give(found)
+            found = self._graph.parts(live.name)
+            live.give(found, most)
             if live.name in self._graph.ready:
                 found = []
-                self._graph.answers(live.name)
+                self._graph.parts(live.name)
         except NilometerError as error:
+            group = self._groups.of(live)
             live.failure, live.finished = error.at(live.query.text, None), True
             self.commits.fail(self._running[live.name], self.commits.committed(group.number))
         return found
 
     def checkpoint(self) -> None:
         """Save the state of all queries. Everything they have answered is committed."""
-        names = [name for name in self._running if self._graph.failure(name) is None]
+        names = self._current()
         panes = self._graph.snapshots(names)
         keyed = {self._running[name].key: own for name, own in panes.items()}
+        self.sizes = {name: _size(own) for name, own in panes.items()}
         self.commits.checkpoint(keyed, self._ledgers(names), self._clock())
+
+    def _current(self) -> list[str]:
+        """The queries whose states are those at their last commits."""
+        return [
+            name for name in self._running if self._graph.failure(name) is None and not self._is_behind(name)
+        ]
 
     def _ledgers(self, names: Iterable[str]) -> dict[str, QueryLedger]:
         return {self._running[name].key: self._graph.ledger(name) for name in names}
@@ -280,11 +329,12 @@ class SharedQueries:
         """All queries stop at once: one commit and one checkpoint. Their answers have been fetched."""
         if self._commits is None:
             return
-        names = [name for name in self._running if self._graph.failure(name) is None]
+        names = self._current()
         ledgers = self._ledgers(names)
         if names and self.trouble is None:
             self.checkpoint()
         self._running.clear()
+        self._taking.clear()
         self._commits.close(ledgers)
         self._commits = None
 
@@ -299,3 +349,9 @@ class SharedQueries:
             self._commits.abandon()
         self._commits = None
         self._running.clear()
+        self._taking.clear()
+
+
+def _size(panes: Panes) -> tuple[int, int]:
+    sizes = [len(pane) for stage in panes.values() for pane in stage.values()]
+    return len(sizes), sum(sizes)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +29,11 @@ from nilometer.dataflow.ledger import QueryLedger
 from nilometer.errors import DataError, NilometerError, ResourceError
 from nilometer.live.checkpoint_places import delete_checkpoint
 from nilometer.live.control import folder_of
+from nilometer.live.dead_letters import write_lines
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.recovery import check_ends
 from nilometer.live.standing import DurableQuery, reader_of
-from nilometer.live.starts import Start, offsets_at
+from nilometer.live.starts import Start, offsets_at, starts_of_new
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.local_files import LocalFiles
@@ -87,8 +88,12 @@ class SparkQuery:
         settings: SparkSettings,
         failpoint: Failpoint | None = None,
         kept: Path | None = None,
+        stops: bool = False,
     ) -> None:
         self.name = name
+        self._stops = stops
+        self.dead: str | None = None
+        """Why a row was set aside last."""
         self.query = query
         self.note: str | None = None
         self._directory = directory
@@ -100,6 +105,8 @@ class SparkQuery:
         self._standing = DurableQuery(self._kept, name, query, failpoint, keeps_state=False)
         self._watermark: int | None = None
         self._batches = 0
+        self._work: Counter[str] = Counter()
+        self._held: Mapping[str, int] = {}
         self._told: dict[str, Offset] = {}
         self.ended: frozenset[str] = frozenset()
         """The streams whose end the answers already cover."""
@@ -107,6 +114,7 @@ class SparkQuery:
         self._state = (0, 0)
         self._unkept: tuple[MicroBatch, QueryLedger] | None = None
         self._running: Running | None = None
+        self._buckets = 1
         self._tries = 0
         self.retry_at = 0
         """When a failed query may be retried."""
@@ -156,9 +164,9 @@ class SparkQuery:
             begin = offsets_at(logs, start)
             return begin, begin
         check_ends(self.name, recovered.committed, logs)
-        # A stream that is new in the query begins at its present end.
+        begins = starts_of_new(logs, start)
         committed = {
-            key: max(recovered.committed.get(key) or log.end, log.start) for key, log in logs.items()
+            key: max(recovered.committed.get(key) or begins[key], log.start) for key, log in logs.items()
         }
         began = {
             key: max(min(recovered.start.get(key, committed[key]), committed[key]), log.start)
@@ -180,6 +188,7 @@ class SparkQuery:
 
         session = spark_session(self._settings.session)
         installed = self._installation(partitions_of(session))
+        self._buckets = int(installed["buckets"])
         logs = LogDirectory(self._directory)
         job = Job(
             name=self.name,
@@ -191,10 +200,11 @@ class SparkQuery:
             # The checkpoint may be behind the answers, or lost: rows in the result log are not answered
             # again.
             answered=dict(self._committed),
-            buckets=installed["buckets"],
+            buckets=self._buckets,
             partitions=installed["partitions"],
             ends_at=str(self._ends_at) if self._asked else None,
             max_rows=self._settings.max_rows,
+            skips=not self._stops,
         )
         trigger = f"{self._settings.trigger} seconds" if self._settings.trigger else None
         checkpoint = installed.get("checkpoint") or self._folder / self._standing.version
@@ -256,6 +266,8 @@ class SparkQuery:
         """Commit a micro-batch's answers, once."""
         offsets = batch.end.offsets
         self._batches += 1
+        self._work.update(batch.counts.work)
+        self._held = batch.counts.held_of
         self._watermark = None if batch.clock.watermark == INT_MAXIMUM else batch.clock.watermark
         self._state = (batch.counts.state_bytes, batch.counts.state_panes)
         if self._unkept is not None:
@@ -273,8 +285,18 @@ class SparkQuery:
         counts = batch.counts
         # Readings that a join gave up had been delivered to it.
         ledger = self._ledger + QueryLedger(
-            counts.read, counts.delivered - counts.shed, counts.filtered, counts.late, counts.shed
+            counts.read,
+            counts.delivered - counts.shed,
+            counts.filtered,
+            counts.late,
+            counts.shed,
+            counts.failed,
+            counts.errors,
         )
+        if counts.letters:
+            self.dead = counts.letters[-1]["reason"]
+            if not self._asked:
+                write_lines(self._directory, self.name, counts.letters)
         self._unkept = batch, ledger
         self._standing.commit(list(batch.rows), offsets, ledger, dict, self._clock())
         self._keep()
@@ -342,6 +364,19 @@ class SparkQuery:
     def earlier(self) -> QueryLedger:
         """The counters of the versions before this one."""
         return self._standing.earlier
+
+    @property
+    def nanoseconds(self) -> int:
+        """How long the operators of the query have computed, in all workers, since this process began."""
+        return sum(count for key, count in self._work.items() if key.endswith(".ns"))
+
+    def analysis(self) -> str:
+        """The layout of the query with the work of each operator since this process began."""
+        from nilometer.spark.layout.lay_out import lay_out
+        from nilometer.spark.layout.work import work_text
+
+        layout = lay_out(self.query.physical, self._buckets, combine=True)
+        return work_text(layout, self._work, self._held)
 
     @property
     def metrics(self) -> Metrics:

@@ -20,7 +20,7 @@ from nilometer.live.checkpoints import Checkpoint, Checkpoints, Panes
 from nilometer.live.control import first_number, floor_of, folder_of, settle
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.recovery import Before, Recovered, from_its_beginning, recover
-from nilometer.live.versions import ON_SPARK, identity, version_of
+from nilometer.live.versions import ON_SPARK, layout_of, version_of
 from nilometer.log import LogSettings, Offset, StreamLog, failpoints
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.files import Lock
@@ -242,7 +242,7 @@ class DurableQuery:
         self._columns = dtypes(query.schema)
         self._identity = version_of(query, on_spark=not keeps_state)
         self.version = self._identity.name
-        self.layout = identity(query.physical)
+        self.layout = layout_of(query.physical)
         self._types = types_of(query.schema)
         # Take the lock before reading anything: facts about a query that another process runs would be out of
         # date at once.
@@ -338,6 +338,11 @@ class DurableQuery:
     def rows(self) -> int:
         """The number of rows ever answered, by all versions."""
         return self._rows_before + self._results.rows
+
+    @property
+    def committed(self) -> dict[str, Offset]:
+        """The offsets up to which its answers are durable."""
+        return dict(self._offsets)
 
     @property
     def state(self) -> tuple[int, int]:

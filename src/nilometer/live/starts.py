@@ -23,6 +23,12 @@ def offsets_at(logs: Mapping[str, StreamLog], start: Start) -> dict[str, Offset]
     return {key: max(min(start.get(key, log.end), log.end), log.start) for key, log in logs.items()}
 
 
+def starts_of_new(logs: Mapping[str, StreamLog], start: Start) -> dict[str, Offset]:
+    """Where a query that goes on begins to read a stream that it did not read before: where its record says, else at
+    the stream's end."""
+    return offsets_at(logs, start if isinstance(start, Mapping) else NOW)
+
+
 def offset_at(log: StreamLog, start: Literal["now", "beginning"] | int) -> Offset:
     """The offset in a log at which a query begins: its end, its beginning, or the first row, in log order,
     whose time is at or after the given time.

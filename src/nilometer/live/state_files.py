@@ -18,6 +18,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from nilometer.algebra.identity_map import IdentityMap
 from nilometer.live.checkpoints import Panes
 from nilometer.log import Offset, failpoints
 from nilometer.log.checksum import checksum_of
@@ -25,12 +26,15 @@ from nilometer.log.failpoints import Failpoint
 from nilometer.log.formats import STAMP, check_format
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.results.result_log import Offsets
+from nilometer.log.segment import Damage
 from nilometer.log.writer import resources
 
 PLACE = Path(".nilometer") / "state"
 FOLDER = "panes"
 PREFIX = "checkpoint-"
 FORMAT = 1
+FIRST = 34
+"""The bytes of a file's first line: the checksum and the length of its header."""
 LARGE = 64 << 10
 """From this many bytes on, a pane has a file of its own."""
 
@@ -127,20 +131,17 @@ class StateFiles:
     def save(self, states: Mapping[str, State], needed: Iterable[str]) -> None:
         """Save the states of queries, durably, and delete the files that none of the `needed` queries needs."""
         parts: list[dict[str, Any]] = []
-        numbers: dict[int, int] = {}
+        numbers: IdentityMap[Mapping[str, bytes], int] = IdentityMap()
         body: list[bytes] = []
         size, total = 0, 0
         there = set(self._files.names(FOLDER))
         queries: dict[str, Any] = {}
-        keep_alive: list[Any] = []
         with resources(self._files.place):
             for name, state in states.items():
                 own = []
                 for part, panes in state.panes.items():
-                    number = numbers.get(id(panes))
-                    if number is None:
-                        number = numbers[id(panes)] = len(parts)
-                        keep_alive.append(panes)
+                    if panes not in numbers:
+                        numbers[panes] = len(parts)
                         where = {}
                         for pane, data in panes.items():
                             digest = _digest(data)
@@ -155,7 +156,7 @@ class StateFiles:
                                     self._files.replace(f"{FOLDER}/{digest}", data)
                                     there.add(digest)
                         parts.append(where)
-                    own.append([part, number])
+                    own.append([part, numbers[panes]])
                 queries[name] = {
                     "version": state.version,
                     "layout": state.layout,
@@ -187,16 +188,57 @@ class StateFiles:
         for digest in there - named:
             self._files.delete(f"{FOLDER}/{digest}")
 
+    def damages(self) -> list[Damage]:
+        """Everything that is not as it was saved. The logs can rebuild it, so none of it is lost."""
+        found = []
+        for name in self._files.names():
+            if name.startswith(PREFIX) and name.removeprefix(PREFIX).isdigit():
+                size, file = self._files.size(name), self._open.get(int(name.removeprefix(PREFIX)))
+                if file is None:
+                    found.append(Damage(name, 0, min(size, FIRST), "its header cannot be read"))
+                    continue
+                for part in file.parts:
+                    for start, length, digest in part.values():
+                        wrong = self._wrong_pane(file, start, length, digest)
+                        if wrong is not None:
+                            at = max(0, file.body + start) if start >= 0 else 0
+                            where = name if start >= 0 else f"{FOLDER}/{digest}"
+                            found.append(Damage(where, at, at + length, wrong))
+        return found
+
+    def _wrong_pane(self, file: _File, start: int, length: int, digest: str) -> str | None:
+        try:
+            self._pane(file, start, length, digest)
+        except (OSError, ValueError):
+            return "a part of the state is damaged"
+        return None
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """How many panes the files hold, and their bytes."""
+        sizes = [
+            length for file in self._open.values() for part in file.parts for _, length, _ in part.values()
+        ]
+        return len(sizes), sum(sizes)
+
+    def numbers(self) -> dict[str, tuple[str, int]]:
+        """The version and the last commit of each query's newest state."""
+        names = {name for file in self._open.values() for name in file.queries}
+        newest = {name: found.queries[name] for name in names if (found := self._newest(name)) is not None}
+        return {name: (said["version"], said["number"]) for name, said in newest.items()}
+
     def _header(self, number: int) -> _File | None:
         try:
-            first = bytes(self._files.read(_name(number), 0, 34))
+            first = bytes(self._files.read(_name(number), 0, FIRST))
             checksum, _, length = first.decode().partition(" ")
-            header = bytes(self._files.read(_name(number), 34, int(length)))
+            if int(length) > self._files.size(_name(number)) - FIRST:
+                return None
+            header = bytes(self._files.read(_name(number), FIRST, int(length)))
             if f"{checksum_of(header):016x}" != checksum:
                 return None
             found = json.loads(header)
             check_format(found, FORMAT, f"the state {_name(number)} at {self._files.place}")
-            return _File(number, found["queries"], found["parts"], 34 + int(length))
+            return _File(number, found["queries"], found["parts"], FIRST + int(length))
         except (OSError, ValueError, KeyError, UnicodeDecodeError):
             return None
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -24,15 +23,18 @@ import polars as pl
 from nilometer.catalog import Sensor, Stream, Table
 from nilometer.catalog.answer_streams import is_answers
 from nilometer.catalog.near_misses import near_misses
+from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.group import fits
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.policy import Policy
-from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
+from nilometer.errors import ConfigurationError, DataError, NilometerError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.answers_adapter import AnswersAdapter
+from nilometer.live.apart import Apart
 from nilometer.live.control import control_of, folder_of
+from nilometer.live.dead_letters import write_letters
 from nilometer.live.declarations import CompiledQuery, Declarations
 from nilometer.live.groups import Group, Groups
 from nilometer.live.identity import identity_of
@@ -45,20 +47,23 @@ from nilometer.live.recovery import check_ends
 from nilometer.live.replaced_state import Choice, new_state
 from nilometer.live.shared_queries import SharedQueries
 from nilometer.live.standing import DurableQuery, reader_of
-from nilometer.live.starts import NOW, Start, offsets_at
+from nilometer.live.starts import NOW, Start, offsets_at, starts_of_new
 from nilometer.live.station_settings import StationSettings
 from nilometer.live.stored_tables import Kept, StoredTables
+from nilometer.live.versions import Version
 from nilometer.log import LogDirectory, Offset
 from nilometer.log.private import close_to_others
 from nilometer.log.results.committed import CommittedOffsets
 from nilometer.plan import physical
-from nilometer.types import INT_MAXIMUM, INT_MINIMUM, SECOND
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM, MILLISECOND, SECOND
 
 HOSTS = ("gateway", "spark")
 """The hosts on which live queries run."""
 
 CATCHING_UP = "catching up"
 """The reader that keeps sources open while a query is installed; no query has a name with a blank."""
+PUSHES = "pushes to"
+"""The reader that keeps the source of pushed readings open, with the stream's name."""
 PAUSE = SECOND // 4
 """The longest time that the loop waits for a source before it attends to the sensors and the clock again."""
 
@@ -93,9 +98,10 @@ class Station:
         self.database = database
         self.clock = outside.clock
         self._generators = outside.generators
+        self._pushes = outside.pushes
         self._failpoint = outside.failpoint
         self._begin_read = outside.begin_read
-        steady = outside.steady_clock or outside.clock
+        self._steady = steady = outside.steady_clock or outside.clock
         self.logs = LogDirectory(
             self.directory,
             settings.logging,
@@ -104,6 +110,7 @@ class Station:
             clock=lambda: steady() / SECOND,
         )
         self._adapters: dict[str, Adapter] = {}
+        self._attended: set[str] = set()
         self._adapter_of = outside.adapter_of or self._by_address
         self.manager = StreamManager(
             self.logs,
@@ -140,7 +147,10 @@ class Station:
             outside.failpoint,
         )
         self._spark = OnSpark(self.directory, self.logs, self.manager, self.clock, outside.failpoint)
+        self._apart = Apart(steady, self._own_times)
         self._numbers = self._together = 0
+        self._expected: dict[str, Stream] = {}
+        """The streams of queries that are being installed together."""
         self._round_milliseconds: int | None = None
 
     # ---- queries come and go -----------------------------------------------------------------------------------------
@@ -154,11 +164,15 @@ class Station:
         durable: bool = False,
         on: str = "gateway",
         state: Choice | None = None,
-        same_state: bool = False,
+        same_state: Sequence[Version] = (),
+        stops: bool | None = None,
     ) -> LiveQuery:
         """Run a query from now, from the beginning of the logs, or from a time. A durable query goes on from
         where it was when it, or the machine, last stopped. If its text has changed, `state` says where its state
-        comes from; `same_state`: the old text had the same (replaced_state.py)."""
+        comes from; `same_state` are older versions whose state is the same (replaced_state.py). `stops`: a row
+        without a value stops it; otherwise that row is set aside (dead_letters.py). By default a durable query goes
+        on, and one that a person waits for stops."""
+        stops = not durable if stops is None else stops
         query = query.standing()
         if name is None:
             self._numbers += 1
@@ -177,17 +191,21 @@ class Station:
         if on == "spark":
             if durable:
                 self._shared.hand_over(name)
-            live = self._spark.install(name, query, streams, start, durable=durable)
+            live = self._spark.install(name, query, streams, start, durable=durable, stops=stops)
         elif durable and not keeps_own_log(query):
-            tables = StoredTables({}, self.table, self.clock(), begin=self._begin_read)
-            live = self._shared.install(name, query, streams, start, tables, state, same_state=same_state)
+            tables = self._no_tables()
+            live = self._shared.install(
+                name, query, streams, start, tables, state, same_state=same_state, stops=stops
+            )
             if not self._together:
                 self._shared.record(name)
         elif durable:
             self._shared.hand_over(name)
             standing = DurableQuery(self.directory, name, query, self._failpoint)
             try:
-                live = self._resume(name, query, streams, standing, start, state, same_state=same_state)
+                live = self._resume(
+                    name, query, streams, standing, start, state, same_state=same_state, stops=stops
+                )
             except BaseException:
                 standing.close()
                 raise
@@ -195,10 +213,13 @@ class Station:
         else:
             logs = {key: self.logs.log(stream) for key, stream in streams.items()}
             offsets = offsets_at(logs, start)
-            live = self._add(name, query, streams, offsets)
+            live = self._add(name, query, streams, offsets, stops=stops)
         self.queries[name] = live
-        self.fleet.start(name, query.physical)
-        self._expect(streams)
+        self.fleet.start(name, query.physical, summaries=name not in self._spark)
+        if self._together:
+            self._expected |= streams
+        else:
+            self._expect(streams)
         return live
 
     @contextlib.contextmanager
@@ -206,15 +227,18 @@ class Station:
         """Install many standing queries with one commit: they are durable at the end of the `with`."""
         self._together += 1
         try:
-            yield
+            with self.fleet.together():
+                yield
         finally:
             self._together -= 1
             if not self._together:
                 self._shared.record()
+                expected, self._expected = self._expected, {}
+                self._expect(expected)
 
-    def remove(self, name: str) -> None:
-        """Stop a query. Sensors that no other query needs may sleep. A durable query can be installed
-        again."""
+    def remove(self, name: str) -> dict[str, Offset]:
+        """Stop a query. Sensors that no other query needs may sleep. A durable query can be installed again; it
+        goes on at the returned offsets."""
         live = self.queries.pop(name, None)
         if live is None:
             raise ConfigurationError(
@@ -223,34 +247,54 @@ class Station:
         self.fleet.stop(name)
         if name in self._spark:
             self._expect(physical.streams_of(live.query.physical))
-            self._spark.remove(live)
-            return
+            return dict(self._spark.remove(live).offsets)
         self._expect(self._groups.of(live).streams)
         if name in self._shared:
             self._shared.begin()
             self.graph.run()
+            self._write_letters({**self.queries, name: live})
             self._settle_shared(at_once=True, leaving=live)
-            self._shared.remove(live)
+            left = self._shared.remove(live)
             self._groups.leave(live)
-            return
+            return left
         self.graph.run()
+        self._write_letters({**self.queries, name: live})
         self._settle(live, all_of_it=True)
         standing = self._standing.pop(name, None)
+        left = dict(live.offsets) if standing is None else standing.committed
         self._groups.leave(live)
         if standing is not None:
             standing.close()
+        return left
+
+    def end_readers(self, stream: str) -> None:
+        """The stream is declared anew. The queries that still read it as it was end, and say so."""
+        for live in list(self.queries.values()):
+            if stream.lower() in physical.streams_of(live.query.physical):
+                self.remove(live.name)
+                live.failure = ConfigurationError(
+                    f"stream '{stream}' was replaced while the query read it",
+                    hint="ask again; the query then reads the stream as it is declared now",
+                )
+                live.finished = True
 
     def _add(
-        self, name: str, query: CompiledQuery, streams: dict[str, Stream], offsets: dict[str, Offset]
+        self,
+        name: str,
+        query: CompiledQuery,
+        streams: dict[str, Stream],
+        offsets: dict[str, Offset],
+        *,
+        stops: bool,
     ) -> LiveQuery:
         """Add the query to the group that is at these offsets, or to a new group."""
         group = self._groups.at(streams, offsets)
         if group is not None:
-            return self._groups.fold(name, query, group)
-        tables = StoredTables({}, self.table, self.clock(), begin=self._begin_read)
+            return self._groups.fold(name, query, group, stops=stops)
+        tables = self._no_tables()
         group = self._groups.begin(name, streams, offsets, tables)
         try:
-            live = self._groups.fold(name, query, group)
+            live = self._groups.fold(name, query, group, stops=stops)
             self.manager.register(group.name, streams.values(), offsets)
         except BaseException:
             self._groups.abolish(name, group)
@@ -266,13 +310,15 @@ class Station:
         start: Start,
         state: Choice | None,
         *,
-        same_state: bool,
+        same_state: Sequence[Version],
+        stops: bool,
     ) -> LiveQuery:
         """Start or resume a durable query. It has a group of its own, because its state is not shared."""
         logs = {key: self.logs.log(stream) for key, stream in streams.items()}
         told = ""
         if standing.recovered is not None and standing.recovered.fresh:
-            before = standing.before if same_state else None
+            last = standing.recovered.last.version
+            before = standing.before if any(one.same_plan(last) for one in same_state) else None
             usable = before is not None and fits(before.panes, query.physical, self)
             found = new_state(state, standing.recovered, before, query.physical, same_state=usable, logs=logs)
             standing.take_state(found.found)
@@ -287,8 +333,8 @@ class Station:
             offsets = offsets_at(logs, start)
         else:
             check_ends(name, recovered.committed, logs)
-            # The query begins at the end of a stream that it did not read before.
-            offsets = {key: recovered.committed.get(key) or log.end for key, log in logs.items()}
+            begins = starts_of_new(logs, start)
+            offsets = {key: recovered.committed.get(key) or begins[key] for key in logs}
         trimmed = standing.find_trimmed(logs)
         # The query skips entries that retention was forced to delete.
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
@@ -302,7 +348,7 @@ class Station:
         )
         group = self._groups.begin(name, streams, offsets, tables)
         try:
-            live = self._groups.fold(name, query, group)
+            live = self._groups.fold(name, query, group, stops=stops)
             if recovered is not None:
                 if recovered.panes:
                     self.graph.restore(name, recovered.panes)
@@ -331,26 +377,51 @@ class Station:
     def step(self) -> bool:
         """Run the loop once. Returns whether anything happened."""
         moved = self.manager.poll()
-        began = time.perf_counter()
+        began = self._steady()
         self._shared.begin()
-        fed = [(group, self._feed(group)) for group in self._groups]
+        fed = [(group, self._feed(group)) for group in self._groups if not group.apart]
         moved |= any(new for _, new in fed)
-        self.graph.run()
+        dear = self._timed(self.graph.run)
+        for group in self._groups:
+            if group.apart and self._apart.due(group):
+                fed.append((group, new := self._feed(group)))
+                moved |= new
+                started = self._apart.clock()
+                self.graph.run()
+                self._apart.rested(group, self._apart.clock() - started)
         for group, new in fed:
             self._groups.refresh(group, self.clock(), caught_up=not new)
             self._look_at(group)
+        self._write_letters(self.queries)
         self._settle_shared()
         for name in [*self.graph.ready, *self._standing]:
             if name in self.queries:
                 self._settle(self.queries[name])
+        if dear is not None and dear in self.queries:
+            self.set_apart(dear)
         if moved:
-            self._round_milliseconds = round(1_000 * (time.perf_counter() - began))
-        for live in list(self.queries.values()):
-            if live.name in self._spark:
-                moved |= self._spark.follow(live)
+            self._round_milliseconds = round((self._steady() - began) / MILLISECOND)
+        for name in self._spark.names:
+            if name in self.queries:
+                moved |= self._spark.follow(self.queries[name])
         self.fleet.tick(self.clock())
         self._promise()
         return moved
+
+    def _timed(self, run: Callable[[], None]) -> str | None:
+        """Run a round of the queries that are together. Returns one that holds up the others."""
+        started = self._apart.clock()
+        run()
+        return self._apart.ran(self._apart.clock() - started)
+
+    def _own_times(self) -> dict[str, int]:
+        """The time, in microseconds, of each standing query that is with others."""
+        return {
+            name: time // 1_000
+            for group in self._groups
+            if group.number >= 0 and not group.apart and len(group.queries) > 1
+            for name, time in self.graph.own_times(group.name).items()
+        }
 
     def run(self, until: Callable[[], bool]) -> None:
         """Run the loop until `until` returns true, or until all queries end because their sources have."""
@@ -391,7 +462,9 @@ class Station:
             host, version = "gateway", "" if standing is None else standing.version
             earlier = QueryLedger() if standing is None else standing.earlier
             own = standing.state if isinstance(standing, DurableQuery) else (0, 0)
-            state, took = self._shared.state if name in self._shared else own, self._round_milliseconds
+            if name in self._shared:
+                own = self._shared.sizes.get(name, own)
+            state, took = own, self._round_milliseconds
         tables = None if name in self._spark else self._groups.of(live).tables
         ledger = earlier + live.ledger
         # There is no event time before the first reading, nor after the end.
@@ -410,11 +483,46 @@ class Station:
             *state,
             completeness_of(self.manager, physical.streams_of(live.query.physical)),
             live.failure is not None,
-            (live.trouble or live.stale) if live.failure is None else live.failure.message,
+            (live.trouble or live.stale or live.apart) if live.failure is None else live.failure.message,
             0 if tables is None else tables.reads,
             0 if tables is None else tables.failures,
             sessions_lost_of(self.manager, physical.streams_of(live.query.physical)),
         )
+
+    def ledger(self, name: str) -> QueryLedger:
+        """The accounts of all readings that a query was given, by all its versions."""
+        if name in self._spark:
+            earlier = self._spark[name].earlier
+        else:
+            standing = self._shared[name] if name in self._shared else self._standing.get(name)
+            earlier = QueryLedger() if standing is None else standing.earlier
+        return earlier + self.queries[name].ledger
+
+    def host(self, name: str) -> str:
+        """Where a query runs."""
+        return "spark" if name in self._spark else "gateway"
+
+    def is_standing(self, name: str) -> bool:
+        """Whether a query was created, and is not only asked by a client."""
+        return (
+            name in self._shared
+            or name in self._standing
+            or (name in self._spark and not self._spark.is_asked(name))
+        )
+
+    def saved_bytes(self, name: str) -> int | None:
+        """The size of a query's state when it was last saved; None: it is not saved."""
+        if name in self._spark:
+            return self._spark[name].metrics.state_bytes
+        if name in self._shared:
+            return self._shared.sizes.get(name, (0, 0))[1]
+        return self._standing[name].state[1] if name in self._standing else None
+
+    def work(self, name: str) -> Work:
+        """How long a query has computed in this process, and with how many others it shares operators."""
+        if name in self._spark:
+            return Work(self._spark[name].nanoseconds)
+        return self.graph.work(name)
 
     def analysis(self, name: str) -> str:
         """The plan of a running query with the work of each operator since this process began."""
@@ -423,28 +531,30 @@ class Station:
                 f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
             )
         if name in self._spark:
-            raise UnsupportedError(
-                f"'{name}' runs on Spark, which does not measure single operators",
-                hint="`queries` shows its batches; `explain --analyze` measures on the gateway",
-            )
-        return self.graph.analysis(name)
+            return self._spark[name].analysis()
+        apart = self.queries[name].apart
+        return self.graph.analysis(name) + (f"\n-- runs apart: {apart}" if apart else "")
 
     def _feed(self, group: Group) -> bool:
         """Feed new entries to a group, unless its answers wait for room on the disk, or for a slow client."""
         if group.number >= 0:
-            if self._shared.trouble is not None:
+            if self._shared.trouble is not None or group.replay is not None:
                 return False
         else:
             self._detach_slow(group)
             if len(group.queries) == 1 and all(self.queries[name].full for name in group.queries):
                 return False
-        if any(name in self._standing and self._standing[name].trouble for name in group.queries):
+        if any(self._standing[name].trouble for name in self._standing if name in group.queries):
             return False
         if all(self.queries[name].failure is not None for name in group.queries):
             return False
         try:
-            durable = group.number >= 0 or any(name in self._standing for name in group.queries)
-            return self._groups.feed(group, durable=durable)
+            durable = group.number >= 0 or any(name in group.queries for name in self._standing)
+            before = group.skipped
+            moved = self._groups.feed(group, durable=durable)
+            if group.number >= 0 and group.skipped > before:
+                self._shared.note_trimmed(group.queries, group.skipped - before)
+            return moved
         except DataError as error:
             # Damage in a log stops those who read it there, and nobody else.
             for live in (self.queries[name] for name in group.queries):
@@ -461,15 +571,21 @@ class Station:
     def _detach(self, live: LiveQuery, group: Group) -> None:
         """Give a query whose client is slow a reader of its own, at the same place of the logs and with the same
         state: it falls behind alone."""
-        panes = self.graph.snapshot(live.name)
-        streams, offsets = dict(group.streams), dict(group.offsets)
-        self._groups.leave(live)
-        tables = StoredTables({}, self.table, self.clock(), begin=self._begin_read)
-        own = self._groups.begin(live.name, streams, offsets, tables)
-        self._groups.fold(live.name, live.query, own, live)
-        self.graph.restore(live.name, panes)
-        self.manager.register(own.name, streams.values(), offsets)
-        own.moved = True
+        self._groups.set_apart(live, group, self._no_tables())
+
+    def _no_tables(self) -> StoredTables:
+        return StoredTables({}, self.table, self.clock(), begin=self._begin_read)
+
+    def set_apart(self, name: str) -> None:
+        """Give a standing query that is much dearer than the others a reader of its own: it falls behind alone."""
+        live = self.queries[name]
+        group = self._groups.of(live)
+        if name not in self._shared or group.apart or len(group.queries) < 2 or live.failure is not None:
+            return
+        self._settle_shared(at_once=True)
+        if self._shared.trouble is None and live.failure is None:
+            self._shared.set_apart(live, self._no_tables())
+            live.apart = "it is much dearer than the others, and has a reader of its own"
 
     def _look_at(self, group: Group) -> None:
         """Tell the queries of a group what has happened to all of them."""
@@ -483,6 +599,15 @@ class Station:
                     live.trouble = self._shared.trouble
                 live.finished = live.failure is not None or (ended and name not in self.graph.ready)
             group.trouble, group.waits = trouble, self._shared.trouble
+
+    def _write_letters(self, lives: Mapping[str, LiveQuery]) -> None:
+        """Write down the rows that queries have set aside, before the answers without them are committed."""
+        for name in list(self.graph.lettered):
+            letters = self.graph.letters(name)
+            if name in lives and letters:
+                lives[name].dead = letters[-1].reason
+                if name in self._shared or name in self._standing:
+                    write_letters(self.directory, name, letters)
 
     def _settle_shared(self, *, at_once: bool = False, leaving: LiveQuery | None = None) -> None:
         """Fetch and commit the answers of all queries that commit together."""
@@ -528,6 +653,19 @@ class Station:
         finally:
             self.manager.unregister(CATCHING_UP)
 
+    # ---- pushed readings ---------------------------------------------------------------------------------------------
+
+    def attend_pushes(self, stream: Stream) -> None:
+        """Keep the source of a stream without an address open, whether or not queries read it."""
+        if f"{PUSHES} {stream.name.lower()}" not in self._attended:
+            self._attended.add(f"{PUSHES} {stream.name.lower()}")
+            self.manager.attend(f"{PUSHES} {stream.name.lower()}", [stream])
+
+    def forget_pushes(self, name: str) -> None:
+        """The stream changes or goes: it is opened again, as it is declared then, by the next readings."""
+        self._attended.discard(f"{PUSHES} {name.lower()}")
+        self.manager.forget(f"{PUSHES} {name.lower()}")
+
     # ---- sensors -----------------------------------------------------------------------------------------------------
 
     def _heard(self, stream: str, result: ReadResult) -> None:
@@ -538,11 +676,7 @@ class Station:
         sensors that filter."""
         for key, stream in streams.items():
             demand = self.fleet.demand(stream.name)
-            owed = (
-                None
-                if demand is None or demand.predicate is not None
-                else min(demand.intervals, default=None)
-            )
+            owed = None if demand is None or demand.thins else min(demand.intervals, default=None)
             self.manager.expect(key, owed, self.fleet.intervals(stream.name))
 
     def _promise(self) -> None:
@@ -574,6 +708,8 @@ class Station:
             return AnswersAdapter(stream, clock, self.directory)
         files = self.database.data.files.get(stream.name.lower())
         url = None if files is None else f"file://{files.source.resolve()}"
+        if url is None and stream.url is None and self._pushes is not None:
+            return self._pushes.adapter(stream, clock)
         identity = identity_of(self.directory)
         return adapter_for(stream, clock, url=url, generators=self._generators, identity=identity)
 
@@ -595,10 +731,11 @@ class Station:
         self.graph.run()
         self._settle_shared(at_once=True)
         self._shared.close()
-        for live in together:
-            self.fleet.stop(live.name)
-            del self.queries[live.name]
-            self._groups.leave(live)
+        with self.fleet.together():
+            for live in together:
+                self.fleet.stop(live.name)
+                del self.queries[live.name]
+                self._groups.leave(live)
 
     def abandon(self) -> None:
         """Release everything without a commit, as if the process had died."""

@@ -161,7 +161,8 @@ def drop(database: Declarations, name: str) -> str | None:
             make_directory(gone)
             keep_floor(directory, name, 0)
             # In one step, not file by file: half of the answers would be mistaken for all of them.
-            folder.rename(gone / f"{name.lower()}-{secrets.token_hex(4)}")
+            if folder.is_dir():
+                folder.rename(gone / f"{name.lower()}-{secrets.token_hex(4)}")
     shutil.rmtree(gone, ignore_errors=True)
     if shared:
         # If another process has the commit log, it finds the number and lets go at its next checkpoint.

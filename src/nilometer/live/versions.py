@@ -23,12 +23,15 @@ from typing import Any
 from nilometer.algebra.table_function import FunctionCall, TableFunction
 from nilometer.catalog import Stream, Table
 from nilometer.errors import InternalError
+from nilometer.expressions import ALGEBRAIC
 from nilometer.live.declarations import CompiledQuery
 from nilometer.log.results.eras import Declared
 from nilometer.plan import logical, physical
 from nilometer.plan.explain import explain_text
 
 STATE_FORMAT = 2
+PARTIALS = "-partials"
+"""Ends the layouts of plans whose operators kept rows before they kept partials."""
 ON_SPARK = "spark-"
 """The prefix of the versions whose state Spark keeps; no other host can use that state."""
 
@@ -71,6 +74,26 @@ def declared_of(stream: Stream) -> dict[str, Any]:
 def identity(plan: object, *, emission: bool = True) -> str:
     """A hash of a plan's meaning; without `emission`, of what its state depends on."""
     return _digest(json.dumps(_described(plan, emission), sort_keys=True))
+
+
+def layout_of(plan: physical.Node) -> str:
+    """The identity of a physical plan, and of the form in which its operators keep their state. A state of another
+    layout is made again from the logs."""
+    return (
+        f"{identity(plan)}{PARTIALS}" if any(map(_has_partials, physical.walk_plan(plan))) else identity(plan)
+    )
+
+
+def _has_partials(node: physical.Node) -> bool:
+    """Whether a node keeps partials where the first releases kept rows: sessions, and aggregates that are not
+    algebraic."""
+    match node:
+        case physical.TableFunction(operator="SESSION"):
+            return True
+        case physical.Aggregate(items=items) | physical.AggregateInit(items=items):
+            return any(item.aggregate.function not in ALGEBRAIC for item in items)
+        case _:
+            return False
 
 
 def _digest(text: str) -> str:

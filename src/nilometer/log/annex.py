@@ -15,6 +15,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nilometer.errors import DataError
+
 Mark = tuple[str, int]
 """A producer and its sequence."""
 
@@ -30,7 +32,10 @@ def annex_to_bytes(marks: Sequence[Mark] = (), note: Note | None = None) -> byte
 
 
 def annex_from_bytes(data: bytes) -> tuple[list[Mark], dict[str, Any] | None]:
-    """The inverse of `annex_to_bytes`."""
-    found = json.loads(data) if data else []
-    marks, note = (found["marks"], found["note"]) if isinstance(found, dict) else (found, None)
-    return [(producer, sequence) for producer, sequence in marks], note
+    """The inverse of `annex_to_bytes`. Refuses what no writer of ours has written."""
+    try:
+        found = json.loads(data) if data else []
+        marks, note = (found["marks"], found["note"]) if isinstance(found, dict) else (found, None)
+        return [(producer, sequence) for producer, sequence in marks], note
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise DataError("a record of a log has notes that cannot be read") from None

@@ -91,8 +91,9 @@ class ArrowFiles:
             self._filesystem.move(aside, path)
             self._failpoint("after_rename")
 
-    def append_to(self, name: str, keep: int) -> ArrowAppender:
-        """Append in parts. Existing parts beyond `keep` are deleted."""
+    def append_to(self, name: str, keep: int, settled: int | None = None) -> ArrowAppender:
+        """Append in parts. Existing parts beyond `keep` are deleted. Every part is durable at once."""
+        del settled
         if keep != self.size(name):
             self.replace(name, bytes(self.read(name))[:keep])
             for start, _ in self._parts(name):

@@ -71,8 +71,7 @@ class LogDirectory:
         return sorted(
             name
             for name in found
-            if segment_ids(files := self._files_of(_folder(name)))
-            or (lost and manifest_of(files) is not None)
+            if segment_ids(files := self._files_of(_folder(name))) or (lost and _had_segments(files))
         )
 
     def log(self, stream: Stream | str, columns: Dtypes | None = None) -> StreamLog:
@@ -89,10 +88,10 @@ class LogDirectory:
             on_damage=self._on_damage,
         )
 
-    def existing(self, name: str) -> StreamLog:
-        """The log of a stream that must have one."""
+    def existing(self, name: str, *, lost: bool = False) -> StreamLog:
+        """The log of a stream that must have one; `lost`: or have had one."""
         log = self.log(name)
-        if not log.exists:
+        if not log.exists and not (lost and _had_segments(log.files)):
             known = self.streams()
             hint = f"there are: {', '.join(known)}" if known else "nothing has been logged there yet"
             raise DataError(f"stream '{name}' has no log in {self.place}", hint=hint)
@@ -122,6 +121,14 @@ class LogDirectory:
 
         self._files_of = lambda folder: ArrowFiles(filesystem, f"{root}/{folder}", self._failpoint)
         self._folders = folders
+
+
+def _had_segments(files: Files) -> bool:
+    """Whether the manifest names a segment; one that cannot be read had a reason to be written."""
+    try:
+        return manifest_of(files) is not None
+    except DataError:
+        return True
 
 
 def _folder(name: str) -> str:

@@ -64,7 +64,7 @@ class Files(Protocol):
     def replace(self, name: str, data: bytes) -> None:
         """Replace the file's bytes, durably."""
 
-    def append_to(self, name: str, keep: int) -> Appender:
+    def append_to(self, name: str, keep: int, settled: int | None = None) -> Appender:
         """Append to a file after its first `keep` bytes."""
 
     def seal(self, name: str) -> None:

@@ -91,12 +91,23 @@ class LocalFiles:
         self._disk.sync_directory(path.parent)
         self._failpoint("after_directory_fsync")
 
-    def append_to(self, name: str, keep: int) -> LocalAppender:
-        """Append to a file. A longer file is cut first, and the rest is made durable."""
-        appender = LocalAppender(self.directory / name, self._failpoint, self._disk)
-        if appender.size != keep:
-            appender.cut(keep)
-        appender.sync()
+    def append_to(self, name: str, keep: int, settled: int | None = None) -> LocalAppender:
+        """Append to a file. A longer file is cut first, and the rest is made durable, with the names in its directory:
+        a file that was deleted beside it must not come back after a power cut. If only the first `settled` bytes are
+        known to be durable, the others are written again: a dead process may have met a failed fsync, after which
+        the kernel takes pages for clean that are not on the disk."""
+        path = self.directory / name
+        appender = LocalAppender(path, self._failpoint, self._disk)
+        try:
+            if appender.size != keep:
+                appender.cut(keep)
+            if settled is not None:
+                appender.distrust(settled)
+            appender.sync()
+            self._disk.sync_directory(path.parent)
+        except BaseException:
+            appender.close()
+            raise
         return appender
 
     def seal(self, name: str) -> None:
@@ -205,6 +216,10 @@ class LocalAppender:
         self._suspect = False
         self.synced = self.size
         self._failpoint("after_fsync")
+
+    def distrust(self, settled: int) -> None:
+        """Write the bytes after the first `settled` again at the next sync."""
+        self.synced, self._suspect = min(settled, self.size), True
 
     def cut(self, size: int) -> None:
         """Take back the bytes written beyond `size`."""

@@ -146,12 +146,6 @@ def end_on_record(files: Files) -> SegmentId:
     return max((loss.end for loss in lost), default=SegmentId(0, 0))
 
 
-def rows_lost(manifest: Manifest | None, first: int, end: int) -> int:
-    """The number of readings on record as lost whose positions lie from `first` up to but not including `end`."""
-    lost = manifest.lost if manifest is not None else ()
-    return sum(max(0, min(loss.end.position, end) - max(loss.start.position, first)) for loss in lost)
-
-
 def _pair(segment: SegmentId) -> list[int]:
     return [segment.number, segment.position]
 

@@ -39,7 +39,7 @@ class OpenSegment:
                 name = self._tally.segment.name
                 files.append_to(name, files.size(name)).close()
             else:
-                self._reopened()
+                self._reopened(found.settled)
 
     @property
     def end(self) -> SegmentId:
@@ -93,13 +93,14 @@ class OpenSegment:
             annex=annex,
         )
         length = len(data)
-        appender.write(data)
-        if fsync is Fsync.ALWAYS:
-            try:
+        try:
+            appender.write(data)
+            if fsync is Fsync.ALWAYS:
                 appender.sync()
-            except OSError:
+        except OSError:
+            if appender.size != self._size:
                 self._take_back(appender)
-                raise
+            raise
         self._size += length
         self._tally.add(kind, rows, times, length, checksum)
         self._end = self._tally.end
@@ -157,15 +158,14 @@ class OpenSegment:
         """Close the file; makes nothing durable."""
         self._let_go()
 
-    def _reopened(self) -> Appender:
+    def _reopened(self, settled: int | None = None) -> Appender:
         """Prepare a closed segment for writing. The index is deleted first: after the next append it would be
-        wrong.
+        wrong. One may be there although the segment does not count as sealed, if the last step of that failed.
         """
         assert self._tally is not None, "a log without a segment"
-        if self._sealed:
-            self._files.delete(self._tally.segment.index_name)
-            self._sealed = False
-        self._appender = self._files.append_to(self._tally.segment.name, self._size)
+        self._files.delete(self._tally.segment.index_name)
+        self._sealed = False
+        self._appender = self._files.append_to(self._tally.segment.name, self._size, settled)
         return self._appender
 
     def _let_go(self) -> None:

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import json
 
+from nilometer.errors import DataError
+
 WINDOW = 64
 _ALL = (1 << WINDOW) - 1
 
@@ -61,7 +63,10 @@ class Producers:
 
     @staticmethod
     def from_bytes(data: bytes) -> Producers:
-        """The inverse of `to_bytes`."""
+        """The inverse of `to_bytes`. Refuses what no writer of ours has written."""
         producers = Producers()
-        producers._windows = {name: (last, bits) for name, (last, bits) in json.loads(data).items()}
+        try:
+            producers._windows = {name: (last, bits) for name, (last, bits) in json.loads(data).items()}
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise DataError("the producers of a log cannot be read") from None
         return producers

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 
+from nilometer.errors import DataError
 from nilometer.log.annex import annex_from_bytes
 from nilometer.log.doubles import NONE, Doubles
 from nilometer.log.files import Files
@@ -22,6 +23,7 @@ from nilometer.log.gaps import Continuity
 from nilometer.log.record import ENTRIES, UNKNOWN, Header, RecordKind, Records, records_in
 from nilometer.log.schema import Dtypes, Unpacker, dtypes_of, from_bytes
 from nilometer.log.segment import Contents, Index, OnDamage, SegmentId, look, refuse, segment_ids
+from nilometer.operators.frames import from_bytes as from_stream_bytes
 
 if TYPE_CHECKING:
     from nilometer.dataflow.sources import Entry
@@ -47,7 +49,7 @@ class Offset:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """Rows, including doubles, or a heartbeat with its tick. `after` is the offset to commit once the entry
+    """Rows, including doubles, or a heartbeat with its tick, or summaries. `after` is the offset to commit once the entry
     is dealt with. `note` is what the writer wrote with the entry. `doubles` are the doubles by the stream's
     KEY."""
 
@@ -58,12 +60,15 @@ class LogEntry:
     after: Offset
     note: dict[str, Any] | None = None
     doubles: Doubles = NONE
+    summaries: pl.DataFrame | None = None
 
     def entry(self) -> Entry:
         """The entry in the gateway's form, without the doubles."""
         # Imported here, so that a process that only writes a log does not load the gateway and its operators.
-        from nilometer.dataflow.sources import Batch, Heartbeat
+        from nilometer.dataflow.sources import Batch, Heartbeat, Summaries
 
+        if self.summaries is not None:
+            return Summaries(self.summaries)
         if self.rows is None:
             assert self.tick is not None, "an entry is rows or a heartbeat"
             return Heartbeat(self.tick)
@@ -156,6 +161,9 @@ class Cursor:
         note = annex_from_bytes(annex)[1] if annex else None
         if header.kind == RecordKind.HEARTBEAT:
             return LogEntry(header.position, None, header.greatest_time, None, after, note)
+        if header.kind == RecordKind.SUMMARIES:
+            summaries = from_stream_bytes(bytes(header.body(run.buffer, run.base)))
+            return LogEntry(header.position, None, None, None, after, note, summaries=summaries)
         assert self._unpacker is not None, "rows before their segment's schema"
         rows = self._unpacker.frame([batch_of(header, run, self._unpacker.schema)])
         arrived = None if header.arrived == UNKNOWN else header.arrived
@@ -193,7 +201,8 @@ class Cursor:
                 # Damage at the end of a segment was reported as such, and is no gap before the next one.
                 self._reached = max(self._reached, SegmentId(index.end_number, index.end_position))
             # Rows whose schema is lost cannot be read. The damage was reported, and the cursor goes on.
-            kinds = ENTRIES if self._unpacker is not None else (RecordKind.HEARTBEAT,)
+            bare = (RecordKind.HEARTBEAT, RecordKind.SUMMARIES)
+            kinds = ENTRIES if self._unpacker is not None else bare
             self._loaded.extend(
                 (h, run) for h, run in contents if h.kind in kinds and h.number >= self.offset.number
             )
@@ -238,4 +247,7 @@ class Cursor:
 
 def batch_of(header: Header, run: Records, schema: Any) -> Any:
     """The record batch of a rows record. It uses the file's buffers without a copy."""
-    return pa.ipc.read_record_batch(header.body(run.buffer, run.base), schema)
+    try:
+        return pa.ipc.read_record_batch(header.body(run.buffer, run.base), schema)
+    except (OSError, ValueError, EOFError, pa.ArrowException) as error:
+        raise DataError(f"rows that Arrow cannot read: {error}") from None

@@ -6,7 +6,7 @@
           3  length of the body (the Arrow IPC message)
           4  length of the annex (32), rows (32); of a letters record, letters
           5  position: the running number in the stream of the first row
-          6  number: the running number in the stream of the entry (a rows or heartbeat record), else of the
+          6  number: the running number in the stream of the entry (a rows, heartbeat or summaries record), else of the
           next one
           7  least time of the rows, 8 greatest; a heartbeat's tick in both
           9  arrived: when the rows came
@@ -48,7 +48,8 @@ assert _HEADER.size == HEADER_BYTES
 
 class RecordKind(IntEnum):
     """The kinds of records. A segment begins with its SCHEMA, then the PRODUCERS seen so far, with the last
-    note. Then come entries, and between them dead LETTERS and changes of DEMAND, which readers skip.
+    note. Then come entries, and between them dead LETTERS and changes of DEMAND, which readers skip. SUMMARIES are an
+    entry without positions: each stands for readings that are not in the log.
     """
 
     SCHEMA = 1
@@ -57,9 +58,10 @@ class RecordKind(IntEnum):
     HEARTBEAT = 4
     LETTERS = 5
     DEMAND = 6
+    SUMMARIES = 7
 
 
-ENTRIES = (RecordKind.ROWS, RecordKind.HEARTBEAT)
+ENTRIES = (RecordKind.ROWS, RecordKind.HEARTBEAT, RecordKind.SUMMARIES)
 BESIDE = (RecordKind.LETTERS, RecordKind.DEMAND)
 
 

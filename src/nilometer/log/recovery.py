@@ -35,7 +35,7 @@ BEGINNING = SegmentId(0, 0)
 @dataclass
 class Recovered:
     """Where the log ends. `torn` bytes after the first `size` are to be cut off its last segment (`tally`;
-    None if there is no segment). `sealed`: that segment has its index, as after a clean close. `note` is the
+    None if there is no segment), of which `settled` were durable for sure. `sealed`: that segment has its index, as after a clean close. `note` is the
     last note.
     """
 
@@ -45,6 +45,7 @@ class Recovered:
     note: dict[str, Any] | None = None
     tally: Tally | None = None
     size: int = 0
+    settled: int = 0
     sealed: bool = False
     torn: int = 0
     damages: list[Damage] = field(default_factory=list)
@@ -107,6 +108,7 @@ def _replay(contents: Contents, found: Recovered) -> None:
     tally = Tally(contents.segment)
     for header, run in contents:
         tally.add_header(header)
+        found.settled = max(found.settled, header.settled)
         if header.kind == RecordKind.SCHEMA:
             found.schema = from_bytes(header.body(run.buffer, run.base))
         elif header.kind == RecordKind.PRODUCERS:

@@ -59,8 +59,11 @@ def to_bytes(schema: Any) -> Any:
 
 
 def from_bytes(data: Any) -> Any:
-    """The inverse of `to_bytes`."""
-    return pa.ipc.read_schema(data)
+    """The inverse of `to_bytes`. Refuses what no writer of ours has written."""
+    try:
+        return pa.ipc.read_schema(data)
+    except (OSError, ValueError, EOFError, pa.ArrowException) as error:
+        raise DataError(f"the columns of a log cannot be read: {error}") from None
 
 
 def check_change(old: Any, new: Any) -> None:

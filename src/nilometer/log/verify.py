@@ -26,6 +26,7 @@ from nilometer.log.record import BESIDE, ENTRIES, UNKNOWN, Header, RecordKind, R
 from nilometer.log.schema import dtypes_of, time_column_of
 from nilometer.log.segment import Damage, Index, SegmentId, Tally, contents_of, look, segment_ids
 from nilometer.log.writer import NOBODY, Committed
+from nilometer.operators.frames import from_bytes
 
 LOOKS, PAUSE = 3, 0.02
 """A record that is just being written looks like a torn tail, so it is read LOOKS times, PAUSE seconds apart."""
@@ -119,6 +120,10 @@ def _verify_segment(
             wrong = wrong_rows(header, run, schema)
             if wrong:
                 damages.append(Damage(*where, wrong))
+        elif header.kind == RecordKind.SUMMARIES:
+            wrong = _wrong_summaries(header, run)
+            if wrong:
+                damages.append(Damage(*where, wrong))
         elif header.kind in BESIDE:
             wrong = _wrong_beside(header, run)
             if wrong:
@@ -141,6 +146,8 @@ def wrong_rows(header: Header, run: Records, schema: Any) -> str | None:
         batch.validate(full=True)
     except (OSError, ValueError) as error:
         return f"rows that Arrow cannot read: {error}"
+    except DataError as error:
+        return error.message
     if batch.num_rows != header.rows:
         return f"{batch.num_rows} rows, not {header.rows}"
     column = time_column_of(schema)
@@ -152,13 +159,21 @@ def wrong_rows(header: Header, run: Records, schema: Any) -> str | None:
     return None if found == (header.least_time, header.greatest_time) else "times outside their range"
 
 
+def _wrong_summaries(header: Header, run: Records) -> str | None:
+    try:
+        from_bytes(bytes(header.body(run.buffer, run.base)))
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        return f"summaries that cannot be read: {error}"
+    return None
+
+
 def _wrong_beside(header: Header, run: Records) -> str | None:
     try:
         if header.kind == RecordKind.LETTERS:
             letters.from_record(header, run).validate(full=True)
         else:
             json.loads(bytes(header.body(run.buffer, run.base)))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, DataError) as error:
         return f"letters or a demand that cannot be read: {error}"
     return None
 

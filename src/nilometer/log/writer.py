@@ -37,6 +37,7 @@ from nilometer.log.resources import resources as resources
 from nilometer.log.schema import Dtypes, Packer, arrow_schema, check_change, dtypes_of, time_column_of
 from nilometer.log.segment import SegmentId, segment_ids
 from nilometer.log.settings import Fsync, LogSettings
+from nilometer.operators.frames import to_bytes as summaries_to_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,10 @@ class LogWriter:
     def heartbeat(self, tick: int) -> Token:
         """Append a promise: no tuple with an earlier tick comes after it."""
         return self._write_single(RecordKind.HEARTBEAT, None, times=(tick, tick))
+
+    def summaries(self, rows: pl.DataFrame, *, times: tuple[int, int], note: Note | None = None) -> Token:
+        """Append summaries of readings. They have no positions."""
+        return self._write_single(RecordKind.SUMMARIES, note, times=times, body=summaries_to_bytes(rows))
 
     def letters(self, letters: Sequence[Letter] | pl.DataFrame, *, note: Note | None = None) -> Token:
         """Append dead letters, which readers skip. Without any, only the note is written."""

@@ -96,9 +96,11 @@ class AggregateLogic:
         defaults = [
             pl.col(name).fill_null(0) for name, value in self._grouping.empty_row.items() if value == 0
         ]
-        found = (
-            empty(self._columns) if rows is None or not rows.height else self._grouping(rows, (EVALUATION,))
-        )
+        found, lost = empty(self._columns), None
+        if rows is not None and rows.height:
+            found, lost = self._grouping.answered(rows, (EVALUATION,))
+        if lost is not None:
+            listed = listed.join(lost, on=EVALUATION, how="anti", maintain_order="left")
         found = found.select(EVALUATION, *self._grouping.columns)
         joined = listed.join(found, on=EVALUATION, how="left", maintain_order="left").with_columns(defaults)
         return conform(joined, self._columns)

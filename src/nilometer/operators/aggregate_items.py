@@ -26,6 +26,7 @@ from nilometer.operators.evaluate.overflow import overflow_in
 from nilometer.operators.frames import Dtypes, dtype, dtypes
 from nilometer.operators.group_functions import GroupItem
 from nilometer.operators.limits import check_listed
+from nilometer.operators.set_aside import set_aside
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Column, Kind, Schema
 
 NamedExpression = tuple[str, Expression]
@@ -34,6 +35,7 @@ NamedAggregate = tuple[str, AggregateExpression]
 FUNCTIONS = (
     frozenset({"count", "sum", "avg", "min", "max", "stdev", "variance", "median"})
     | group_functions.GROUP_FUNCTIONS
+    | group_functions.PATHS
 )
 
 _WIDE = pl.Int128()
@@ -78,8 +80,15 @@ class Grouping:
         )
 
     def __call__(self, rows: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-        """Returns one row per existing group. Without keys and `by` it returns one row, even for no rows."""
-        inputs = self._projector(rows, by)
+        """Returns one row per existing group. Without keys and `by` it returns one row, even for no rows. A group
+        without an answer is set aside (set_aside.py)."""
+        return self.answered(rows, by)[0]
+
+    def answered(
+        self, rows: pl.DataFrame, by: Sequence[str] = ()
+    ) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+        """One row per existing group; and the groups that were set aside, None if there are none."""
+        inputs = self._projector.of_sound(rows, by)
         if not inputs.width:  # COUNT(*) alone reads no column, and a frame without columns has no height
             inputs = pl.DataFrame({"@row": pl.Series([None]).new_from_index(0, rows.height)})
         groups = [*by, *self._keys]
@@ -161,7 +170,8 @@ class Grouping:
                 return _centred(values, column).std()
         raise InternalError(f"no aggregate {item.aggregate.function!r}")
 
-    def _checked(self, found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    def _checked(self, found: pl.DataFrame, by: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+        lost: pl.DataFrame | None = None
         finished = [pl.col(name) for name in (*by, *self._keys)]
         for item in self._items:
             if item.aggregate.function in group_functions.GROUP_FUNCTIONS:
@@ -170,11 +180,21 @@ class Grouping:
             column = found.get_column(item.name)
             value, target = pl.col(item.name), self.columns[item.name]
             if column.dtype == _WIDE and not fits(column):
-                raise overflow_in(str(item.aggregate))
+                groups, failing = found.select(*by, *self._keys), ~within(column)
+                set_aside(groups.filter(failing), overflow_in(str(item.aggregate)))
+                new = groups.filter(failing)
+                lost = new if lost is None else pl.concat([lost, new])
+                found = found.filter(~failing)
+                column = found.get_column(item.name)
             if column.dtype.is_float():
                 value = pl.when(value.is_finite()).then(value)
             finished.append(value.cast(target))
-        return found.select(finished)
+        return found.select(finished), lost
+
+
+def within(column: pl.Series) -> pl.Series:
+    """For each value of a 128-bit column whether it is an INT; NULL is one."""
+    return column.is_between(INT_MINIMUM, INT_MAXIMUM).fill_null(True)
 
 
 def fits(column: pl.Series) -> bool:

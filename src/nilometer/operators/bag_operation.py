@@ -24,11 +24,11 @@ import polars as pl
 
 from nilometer.algebra import BagOperator
 from nilometer.operators import frames
-from nilometer.operators.latest import LatestWindow, union_of_ticks
 from nilometer.operators.limits import operator
-from nilometer.operators.logic import EVALUATION, Output, Progress, no_evaluations
-from nilometer.operators.stored_rows import StoredRows
+from nilometer.operators.logic import EVALUATION, Output, Progress
+from nilometer.operators.table_pair import TablePair
 from nilometer.operators.validation import require, require_choice
+from nilometer.operators.window_pair import WindowPair
 from nilometer.types import Schema
 
 _NUMBER = "@number"
@@ -70,63 +70,30 @@ class _Kept:
         return kept.drop(_NUMBER)
 
 
-class WindowsBagOperation:
+class WindowsBagOperation(WindowPair):
     """Compares both sides' latest windows."""
 
     def __init__(self, spec: BagOperation) -> None:
-        self._sides = (LatestWindow(spec.left), LatestWindow(spec.right))
+        super().__init__(spec.left, spec.right)
         self._columns = frames.window_dtypes(spec.left)
         self._kept = _Kept(spec, [EVALUATION])
 
-    def update(self, port: int, rows: pl.DataFrame) -> None:
-        self._sides[port].take(rows)
-
     @operator("EXCEPT or INTERSECT")
     def advance(self, progress: Progress) -> Output:
-        left, right = self._sides
-        ticks = union_of_ticks(
-            *(side.settle(listed) for side, listed in zip(self._sides, progress.evaluations, strict=True))
-        )
+        left, right = self.sides
+        ticks = self.settle(progress)
         rows = self._kept(left.rows(ticks), right.rows(ticks))
-        left.forget()
-        right.forget()
+        self.forget()
         return Output(frames.conform(rows, self._columns), frames.evaluations(pl.Series(ticks)))
 
-    def snapshot(self) -> dict[str, bytes]:
-        return self._sides[0].to_panes("left") | self._sides[1].to_panes("right")
 
-    def restore(self, panes: dict[str, bytes]) -> None:
-        self._sides[0].from_panes("left", panes)
-        self._sides[1].from_panes("right", panes)
-
-
-class TablesBagOperation:
+class TablesBagOperation(TablePair):
     """Compares two tables in the first round, and again in every round with a new version of a side."""
 
     def __init__(self, spec: BagOperation) -> None:
-        self._columns = frames.dtypes(spec.left)
-        self._tables = (StoredRows(spec.left), StoredRows(spec.right))
+        super().__init__(spec.left, spec.right, spec.left)
         self._kept = _Kept(spec, [])
-        self._changed = False
-
-    def update(self, port: int, rows: pl.DataFrame) -> None:
-        self._tables[port].put(rows)
-        self._changed = True
 
     @operator("EXCEPT or INTERSECT")
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - tables know no time
-        if not self._changed:
-            return Output(frames.empty(self._columns), no_evaluations())
-        self._changed = False
-        left, right = (table.rows for table in self._tables)
-        return Output(self._kept(left, right).select(*self._columns), no_evaluations())
-
-    def snapshot(self) -> dict[str, bytes]:
-        left, right = self._tables
-        changed = b"yes" if self._changed else b"no"
-        return {"left": left.to_bytes(), "right": right.to_bytes(), "changed": changed}
-
-    def restore(self, panes: dict[str, bytes]) -> None:
-        for name, table in zip(("left", "right"), self._tables, strict=True):
-            table.from_bytes(panes[name])
-        self._changed = panes["changed"] == b"yes"
+        return self.when_changed(self._kept)

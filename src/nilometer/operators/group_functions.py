@@ -20,6 +20,8 @@ ORDERED = frozenset({"first", "last", "arg_max", "arg_min", "array_agg", "string
 LISTS = frozenset({"array_agg", "string_agg"})
 OVER_TIME = frozenset({"twa", "integral"})
 PAIRS = frozenset({"corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2"})
+PATHS = frozenset({"area", "width"})
+"""What TWA and INTEGRAL of one source consist of: value times microseconds, and microseconds."""
 SKETCHES = frozenset({"approx_percentile", "approx_count_distinct"})
 GROUP_FUNCTIONS = (
     ORDERED | OVER_TIME | PAIRS | SKETCHES | frozenset({"mode", "percentile_cont", "percentile_disc"})

@@ -26,11 +26,11 @@ import polars as pl
 
 from nilometer.kernels.candidates import split
 from nilometer.operators import frames
-from nilometer.operators.latest import LatestWindow, union_of_ticks
 from nilometer.operators.limits import check_built, operator
 from nilometer.operators.logic import WINDOW_COLUMNS, Output, Progress
 from nilometer.operators.lookup import Lookup
 from nilometer.operators.matching import JoinSpec
+from nilometer.operators.window_pair import WindowPair
 
 ROWS_AT_ONCE = 2_000_000
 
@@ -45,23 +45,18 @@ class WindowsJoin(JoinSpec):
         return WindowsJoinLogic(self)
 
 
-class WindowsJoinLogic:
+class WindowsJoinLogic(WindowPair):
     """Both sides' latest windows."""
 
     def __init__(self, spec: WindowsJoin) -> None:
+        super().__init__(spec.left, spec.right)
         self._matcher = spec.matching.build()
-        self._sides = (LatestWindow(spec.left), LatestWindow(spec.right))
         self._columns = frames.window_dtypes(spec.schema)
-
-    def update(self, port: int, rows: pl.DataFrame) -> None:
-        self._sides[port].take(rows)
 
     @operator("a join of windows")
     def advance(self, progress: Progress) -> Output:
-        left, right = self._sides
-        ticks = union_of_ticks(
-            *(side.settle(listed) for side, listed in zip(self._sides, progress.evaluations, strict=True))
-        )
+        left, right = self.sides
+        ticks = self.settle(progress)
         sizes = left.sizes(ticks) + right.sizes(ticks)
         joined = []
         total = 0
@@ -69,16 +64,8 @@ class WindowsJoinLogic:
             joined.append(self._matcher(left.rows(ticks[part]), right.rows(ticks[part])))
             total += joined[-1].height
             check_built(total, len(self._columns))
-        left.forget()
-        right.forget()
+        self.forget()
         return Output(frames.concatenate(joined, self._columns), frames.evaluations(pl.Series(ticks)))
-
-    def snapshot(self) -> dict[str, bytes]:
-        return self._sides[0].to_panes("left") | self._sides[1].to_panes("right")
-
-    def restore(self, panes: dict[str, bytes]) -> None:
-        self._sides[0].from_panes("left", panes)
-        self._sides[1].from_panes("right", panes)
 
 
 @dataclass(frozen=True)

@@ -17,24 +17,19 @@ those beyond the watermark.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 import polars as pl
 
 from nilometer.algebra.table_function import FunctionCall
-from nilometer.algebra.table_functions import SESSION
+from nilometer.algebra.table_functions import SESSION as FUNCTION
 from nilometer.operators import frames
 from nilometer.operators.limits import check_kept, operator
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
+from nilometer.operators.open_sessions import END, FIRST, SESSION, OpenSessions
 from nilometer.operators.validation import require
 from nilometer.operators.waiting import Waiting
 from nilometer.types import INT, MILLISECOND, Schema, Type
-
-_SESSION = "@session"
-_FIRST = "@first"
-_RUN = "@run"
-_ROW = "@row"
 
 
 @dataclass(frozen=True)
@@ -62,14 +57,14 @@ class Session:
     @property
     def schema(self) -> Schema:
         """The input's columns under the alias, and those of the window."""
-        return FunctionCall(SESSION, self.alias, self.id_type).schema(self.input)
+        return FunctionCall(FUNCTION, self.alias, self.id_type).schema(self.input)
 
     def build(self) -> SessionLogic:
         return SessionLogic(self)
 
 
 class SessionLogic:
-    """The open sessions: their keys, first and last times and numbers; and the rows, each with its session."""
+    """The open sessions, and the rows, each with its session."""
 
     def __init__(self, spec: Session) -> None:
         self.spec = spec
@@ -78,15 +73,9 @@ class SessionLogic:
         self._keys = list(spec.keys) or [ID]
         self._held = {TIME: pl.Int64(), ID: columns[ID]} | frames.dtypes(spec.input)
         self._waiting = Waiting(self._held, gate=TIME)
-        self._sessions: frames.Dtypes = {key: columns[key] for key in self._keys} | {
-            _FIRST: pl.Int64(),
-            TIME: pl.Int64(),
-            _SESSION: pl.Int64(),
-        }
-        self._open = frames.empty(self._sessions)
+        self._open = OpenSessions(self._keys, columns, spec.pause)
         self._rows: list[pl.DataFrame] = []
-        self._next = 0
-        self._saved_open, self._saved_rows = frames.Saved(), frames.Saved()
+        self._saved = frames.Saved()
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows)
@@ -96,12 +85,11 @@ class SessionLogic:
         new = self._waiting.release(progress.watermark)
         if new.height:
             self._add(new)
-        over = self._open.filter(pl.col(TIME) + self.spec.pause < progress.watermark)
+        over = self._open.end(progress.watermark)
         if not over.height:
             return Output(frames.empty(self._output), no_evaluations())
-        self._open = self._open.filter(pl.col(TIME) + self.spec.pause >= progress.watermark)
         rows = self._all_rows()
-        ended = pl.col(_SESSION).is_in(over[_SESSION].implode())
+        ended = pl.col(SESSION).is_in(over[SESSION].implode())
         kept = rows.filter(~ended)
         self._rows = [kept] if kept.height else []
         return Output(self._answer(rows.filter(ended), over), no_evaluations())
@@ -109,75 +97,37 @@ class SessionLogic:
     def _add(self, new: pl.DataFrame) -> None:
         """Give every new row its session, old or new."""
         check_kept(sum(part.height for part in self._rows) + new.height)
-        moments = pl.concat(
-            [
-                self._open.with_columns(pl.lit(None, pl.Int64).alias(_ROW)),
-                new.select(
-                    *self._keys,
-                    pl.col(TIME).alias(_FIRST),
-                    TIME,
-                    pl.lit(None, pl.Int64).alias(_SESSION),
-                    pl.int_range(pl.len(), dtype=pl.Int64).alias(_ROW),
-                ),
-            ]
-        ).sort(*self._keys, TIME)
-        same = pl.all_horizontal(pl.col(key).eq_missing(pl.col(key).shift()) for key in self._keys)
-        follows = same & (pl.col(TIME) - pl.col(TIME).shift() <= self.spec.pause)
-        first = pl.int_range(pl.len()) == 0
-        runs = moments.with_columns((first | ~follows.fill_null(False)).cum_sum().alias(_RUN))
-        found = runs.group_by(_RUN, maintain_order=True).agg(
-            *(pl.col(key).first() for key in self._keys),
-            pl.col(_FIRST).min(),
-            pl.col(TIME).max(),
-            pl.col(_SESSION).max(),
-        )
-        number = pl.int_range(pl.len(), dtype=pl.Int64) + self._next
-        found = found.with_columns(pl.col(_SESSION).fill_null(number))
-        self._next += found.height
-        self._open = found.select(*self._sessions)
-        of_row = runs.filter(pl.col(_ROW).is_not_null()).join(
-            found.select(_RUN, pl.col(_SESSION).alias("@number")), on=_RUN, maintain_order="left"
-        )
-        numbers = of_row.sort(_ROW).get_column("@number").alias(_SESSION)
-        self._rows.append(new.with_columns(numbers))
+        self._rows.append(new.with_columns(self._open.assign(new)))
 
     def _all_rows(self) -> pl.DataFrame:
-        rows = frames.concatenate(self._rows, self._held | {_SESSION: pl.Int64()})
+        rows = frames.concatenate(self._rows, self._held | {SESSION: pl.Int64()})
         self._rows = [rows] if rows.height else []
         return rows
 
     def _answer(self, rows: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
         """The rows of sessions that are over, at the sessions' ends."""
-        end = pl.col("@end")
+        end = pl.col(END)
         named = zip(self.spec.schema.names, self.spec.input.names, strict=False)
         start, stop, last = self.spec.schema.names[-3:]
-        joined = rows.join(
-            sessions.select(_SESSION, _FIRST, (pl.col(TIME) + self.spec.pause).alias("@end")),
-            on=_SESSION,
-            maintain_order="left",
-        )
+        joined = rows.join(sessions, on=SESSION, maintain_order="left")
         answer = joined.select(
             end.alias(TICK),
             end.alias(TIME),
             ID,
             pl.lit(None, dtype=pl.Int64).alias(POSITION),
             *(pl.col(old).alias(new) for new, old in named),
-            pl.col(_FIRST).alias(start),
+            pl.col(FIRST).alias(start),
             end.alias(stop),
             (end - MILLISECOND).alias(last),
         )
         return frames.conform(answer.sort(TICK, maintain_order=True), self._output)
 
     def snapshot(self) -> dict[str, bytes]:
-        return self._waiting.snapshot("waiting") | {
-            "open": self._saved_open(self._open),
-            "rows": self._saved_rows(self._all_rows()),
-            "meta": json.dumps({"next": self._next}).encode(),
-        }
+        rows = {"rows": self._saved(self._all_rows())}
+        return self._waiting.snapshot("waiting") | self._open.snapshot() | rows
 
     def restore(self, panes: dict[str, bytes]) -> None:
         self._waiting.restore("waiting", panes)
-        self._open = self._saved_open.load(panes["open"])
-        rows = self._saved_rows.load(panes["rows"])
+        self._open.restore(panes)
+        rows = self._saved.load(panes["rows"])
         self._rows = [rows] if rows.height else []
-        self._next = json.loads(panes["meta"])["next"]

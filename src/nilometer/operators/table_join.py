@@ -3,6 +3,7 @@
 A stored extent exists at every tick (language.md, "Window joins": "Stored extents: always"). So a tuple does
 not wait for the watermark, and the only state is the table.
 
+>>> import polars as pl
 >>> from nilometer.expressions import ColumnReference
 >>> from nilometer.types import STRING, Column, Schema
 >>> river, place = Schema((Column("gauge", INT),)), Schema((Column("k", INT), Column("name", STRING)))
@@ -19,14 +20,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import polars as pl
-
 from nilometer.operators import frames
 from nilometer.operators.limits import operator
-from nilometer.operators.logic import STREAM_COLUMNS, Output, Progress, no_evaluations
+from nilometer.operators.logic import STREAM_COLUMNS, Output, Progress
 from nilometer.operators.lookup import Lookup
 from nilometer.operators.matching import JoinSpec
-from nilometer.operators.stored_rows import StoredRows, visible
+from nilometer.operators.table_pair import TablePair
 from nilometer.types import INT, Type
 
 
@@ -55,33 +54,13 @@ class TableJoin(JoinSpec):
         return TableJoinLogic(self)
 
 
-class TableJoinLogic:
+class TableJoinLogic(TablePair):
     """Returns the joined table in the first round, and again in every round with a new version of a side."""
 
     def __init__(self, spec: TableJoin) -> None:
+        super().__init__(spec.left, spec.right, spec.schema)
         self._matcher = spec.matching.build()
-        self._columns = frames.dtypes(spec.schema)
-        self._tables = (StoredRows(spec.left), StoredRows(spec.right))
-        self._changed = False
-
-    def update(self, port: int, rows: pl.DataFrame) -> None:
-        self._tables[port].put(rows)
-        self._changed = True
 
     @operator("a join with a table")
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - tables know no time
-        if not self._changed:
-            return Output(frames.empty(self._columns), no_evaluations())
-        self._changed = False
-        left, right = (table.rows for table in self._tables)
-        return Output(visible(self._matcher(left, right), self._columns), no_evaluations())
-
-    def snapshot(self) -> dict[str, bytes]:
-        left, right = self._tables
-        changed = b"yes" if self._changed else b"no"
-        return {"left": left.to_bytes(), "right": right.to_bytes(), "changed": changed}
-
-    def restore(self, panes: dict[str, bytes]) -> None:
-        for name, table in zip(("left", "right"), self._tables, strict=True):
-            table.from_bytes(panes[name])
-        self._changed = panes["changed"] == b"yes"
+        return self.when_changed(self._matcher)

@@ -30,12 +30,11 @@ import polars as pl
 from nilometer.algebra import JoinKind
 from nilometer.kernels.candidates import split
 from nilometer.operators import frames
+from nilometer.operators.beside_table import BesideTable
 from nilometer.operators.gathering import gather
 from nilometer.operators.limits import check_built, operator
 from nilometer.operators.logic import EVALUATION, WINDOW_COLUMNS, Output, Progress
 from nilometer.operators.matching import JoinSpec, Matching, join_kind
-from nilometer.operators.stored_rows import StoredRows, visible
-from nilometer.operators.stored_versions import StoredVersions
 from nilometer.operators.validation import require
 
 ROWS_AT_ONCE = 2_000_000
@@ -64,42 +63,28 @@ class TableOuterJoin(JoinSpec):
         return TableOuterJoinLogic(self)
 
 
-class TableOuterJoinLogic:
+class TableOuterJoinLogic(BesideTable):
     """The table, and the windows' rows since the last round."""
 
     def __init__(self, spec: TableOuterJoin) -> None:
-        self._table_port = spec.table
+        table, windows = (spec.left, spec.right) if spec.table == 0 else (spec.right, spec.left)
+        super().__init__(table, frames.window_dtypes(windows), spec.table)
         self._matcher = spec.matching.build()
-        self._columns = frames.window_dtypes(spec.schema)
-        self._table_schema, windows = (spec.left, spec.right) if spec.table == 0 else (spec.right, spec.left)
-        self._row_columns = frames.window_dtypes(windows)
-        self._tables = StoredVersions(self._table_schema)
-        self._given: pl.DataFrame | None = None
-        self._parts: list[pl.DataFrame] = []
-
-    def update(self, port: int, rows: pl.DataFrame) -> None:
-        if port == self._table_port:
-            self._given = rows
-        elif rows.height:
-            self._parts.append(frames.conform(rows, self._row_columns))
+        self._answer = frames.window_dtypes(spec.schema)
 
     @operator("a join with a table")
     def advance(self, progress: Progress) -> Output:
-        if self._given is not None:
-            self._tables.put(self._given, progress.holds_from)
-            self._given = None
-        rows = frames.concatenate(self._parts, self._row_columns)
-        self._parts = []
-        listed = progress.evaluations[1 - self._table_port]
+        rows = self.settle(progress)
+        listed = progress.evaluations[1 - self.port]
         joined: list[pl.DataFrame] = []
         total = 0
-        for evaluations, table in self._tables.met(listed):
+        for evaluations, table in self.tables.met(listed):
             for part in split(np.full(evaluations.height, max(table.height, 1)), ROWS_AT_ONCE):
                 joined.append(self._joined(evaluations[part], table, rows))
                 total += joined[-1].height
-                check_built(total, len(self._columns))
-        self._tables.forget(progress.watermark)
-        return Output(frames.concatenate(joined, self._columns), listed)
+                check_built(total, len(self._answer))
+        self.tables.forget(progress.watermark)
+        return Output(frames.concatenate(joined, self._answer), listed)
 
     def _joined(self, evaluations: pl.DataFrame, table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         """The join at some evaluations: each with the whole table, and with the rows of its own window."""
@@ -110,26 +95,5 @@ class TableOuterJoinLogic:
             [*gather(evaluations.select(*WINDOW_COLUMNS), owners), *gather(table, members)]
         )
         own = rows.join(evaluations.select(EVALUATION), on=EVALUATION, how="semi", maintain_order="left")
-        sides = (repeated, own) if self._table_port == 0 else (own, repeated)
-        return self._matcher(*sides).select(*self._columns)
-
-    def snapshot(self) -> dict[str, bytes]:
-        panes = self._tables.to_panes()
-        rows = frames.concatenate(self._parts, self._row_columns)
-        if rows.height:
-            panes["rows"] = frames.to_bytes(rows)
-        if self._given is not None:
-            # The rows are numbered, because a table of which no column is read would lose its height.
-            given = StoredRows(self._table_schema)
-            given.put(self._given)
-            panes["given"] = given.to_bytes()
-        return panes
-
-    def restore(self, panes: dict[str, bytes]) -> None:
-        self._tables.from_panes(panes)
-        self._parts = [frames.from_bytes(panes["rows"])] if "rows" in panes else []
-        self._given = None
-        if "given" in panes:
-            table = StoredRows(self._table_schema)
-            table.from_bytes(panes["given"])
-            self._given = visible(table.rows, frames.dtypes(self._table_schema))
+        sides = (repeated, own) if self.port == 0 else (own, repeated)
+        return self._matcher(*sides).select(*self._answer)

@@ -22,11 +22,11 @@ import polars as pl
 
 from nilometer.algebra import Collection
 from nilometer.operators import frames
-from nilometer.operators.latest import LatestWindow, union_of_ticks
 from nilometer.operators.limits import operator
 from nilometer.operators.logic import ID, POSITION, STREAM_COLUMNS, TICK, Output, Progress, no_evaluations
-from nilometer.operators.stored_rows import StoredRows, visible
+from nilometer.operators.table_pair import TablePair
 from nilometer.operators.validation import require, require_choice
+from nilometer.operators.window_pair import WindowPair
 from nilometer.types import INT, Schema, Type
 
 
@@ -114,65 +114,33 @@ class StreamUnion:
         self._parts = [frames.from_bytes(panes["rows"])] if "rows" in panes else []
 
 
-class WindowsUnion:
+class WindowsUnion(WindowPair):
     """Unites both sides' latest windows."""
 
     def __init__(self, spec: Union) -> None:
+        super().__init__(spec.left, spec.right)
         self._names = _names(spec)
-        self._sides = (LatestWindow(spec.left), LatestWindow(spec.right))
         self._columns = frames.window_dtypes(spec.left)
-
-    def update(self, port: int, rows: pl.DataFrame) -> None:
-        self._sides[port].take(rows)
 
     @operator("UNION")
     def advance(self, progress: Progress) -> Output:
-        left, right = self._sides
-        ticks = union_of_ticks(
-            *(side.settle(listed) for side, listed in zip(self._sides, progress.evaluations, strict=True))
-        )
+        left, right = self.sides
+        ticks = self.settle(progress)
         parts = [left.rows(ticks), right.rows(ticks).rename(self._names)]
-        left.forget()
-        right.forget()
+        self.forget()
         rows = frames.concatenate(parts, self._columns).sort(TICK, maintain_order=True)
         return Output(rows, frames.evaluations(pl.Series(ticks)))
 
-    def snapshot(self) -> dict[str, bytes]:
-        return self._sides[0].to_panes("left") | self._sides[1].to_panes("right")
 
-    def restore(self, panes: dict[str, bytes]) -> None:
-        self._sides[0].from_panes("left", panes)
-        self._sides[1].from_panes("right", panes)
-
-
-class TableUnion:
+class TableUnion(TablePair):
     """Returns the united table in the first round, and again in every round with a new version of a side."""
 
     def __init__(self, spec: Union) -> None:
+        super().__init__(spec.left, spec.right, spec.left)
         self._names = _names(spec)
-        self._columns = frames.dtypes(spec.left)
-        self._tables = (StoredRows(spec.left), StoredRows(spec.right))
-        self._changed = False
-
-    def update(self, port: int, rows: pl.DataFrame) -> None:
-        self._tables[port].put(rows)
-        self._changed = True
 
     @operator("UNION")
     def advance(self, progress: Progress) -> Output:  # noqa: ARG002 - tables know no time
-        if not self._changed:
-            return Output(frames.empty(self._columns), no_evaluations())
-        self._changed = False
-        left, right = (table.rows for table in self._tables)
-        rows = pl.concat([left, right.rename(self._names)], rechunk=True)
-        return Output(visible(rows, self._columns), no_evaluations())
-
-    def snapshot(self) -> dict[str, bytes]:
-        left, right = self._tables
-        changed = b"yes" if self._changed else b"no"
-        return {"left": left.to_bytes(), "right": right.to_bytes(), "changed": changed}
-
-    def restore(self, panes: dict[str, bytes]) -> None:
-        for name, table in zip(("left", "right"), self._tables, strict=True):
-            table.from_bytes(panes[name])
-        self._changed = panes["changed"] == b"yes"
+        return self.when_changed(
+            lambda left, right: pl.concat([left, right.rename(self._names)], rechunk=True)
+        )

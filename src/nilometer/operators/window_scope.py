@@ -77,7 +77,7 @@ class Scope:
             raise _too_many(count, first, watermark, self.period)
         if self.grid is not None and self.grid.by_calendar:
             return np.array(self.grid.edges(first, watermark), dtype=np.int64)
-        offset = self._offset
+        offset = self.offset
         return multiples(self.period, first - offset, watermark - offset) + offset
 
     def lows(self, ticks: Integers) -> Integers | None:
@@ -97,7 +97,7 @@ class Scope:
         if self.grid is not None and (self.grid.once or self.grid.by_calendar):
             return EVERY_TICK
         found = Slicing.of(self.period, self.reach, self.end)
-        return found._replace(end=found.end - self._offset, other=found.other - self._offset)
+        return found._replace(end=found.end - self.offset, other=found.other - self.offset)
 
     def sliced(self, ticks: Integers) -> Integers:
         """The ticks, each replaced by the name of its slice if `slicing` cannot tell them."""
@@ -111,7 +111,8 @@ class Scope:
         return edges[np.searchsorted(edges, ticks + self.end, side="left")] - self.end
 
     @property
-    def _offset(self) -> int:
+    def offset(self) -> int:
+        """How much later than the multiples of the period it is evaluated."""
         return 0 if self.grid is None else self.grid.offset
 
     def _first(self, first_tick: int) -> int:
@@ -139,7 +140,7 @@ class Scope:
         if self.period is None or self.reach is None or self.reach - self.end >= self.period:
             return None
         # The first evaluation at or after tick + end is the only one that could see it.
-        offset = self._offset
+        offset = self.offset
         following = -(-(ticks + self.end - offset) // self.period) * self.period + offset
         return np.asarray(following - self.reach < ticks, dtype=np.bool_)
 

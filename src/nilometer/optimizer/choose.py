@@ -48,8 +48,8 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
             return physical.Sample(choose(input), every)
         case logical.Limit(input, limit, offset):
             return physical.Limit(choose(input), limit, offset)
-        case logical.Fill(input, keys, previous):
-            return physical.Fill(choose(input), keys, previous)
+        case logical.Fill(input, keys, method, windows):
+            return physical.Fill(choose(input), keys, method, windows)
         case logical.Sort(input, keys, limit, offset):
             algorithm = physical.Sort if limit is None else physical.TopK
             return algorithm(choose(input), keys, limit, offset)

@@ -31,7 +31,7 @@ class OptimizerContext:
     statistics: Mapping[str, MeasuredStream] = field(default_factory=dict)
 
     def measured(self, stream: Stream) -> MeasuredStream | None:
-        """What was measured of a stream; None: nothing."""
+        """The measured statistics of a stream; None: there are none."""
         return self.statistics.get(stream.name.lower())
 
     def interval(self, stream: Stream) -> int | None:

@@ -1,7 +1,7 @@
 """Estimates which share of the results a join with bounded memory finds, as lines for EXPLAIN.
 
 The estimate is DHTJoin's equation (11) over the declared rates (sensors, EVERY or EXPECT EVERY, and SNEE's
-selectivities for the filters below). A tuple is kept for the widest window that reaches it plus the greatest
+selectivities for the filters below). SAMPLE finds less in few rows, for which there is an estimate, too. A tuple is kept for the widest window that reaches it plus the greatest
 DELAY, because the watermark lags by that much.
 """
 
@@ -11,7 +11,12 @@ from itertools import combinations
 
 from nilometer.algebra import ShedPolicy
 from nilometer.expressions import conjuncts
-from nilometer.kernels.join_completeness import completeness, kept_shares, probing_completeness
+from nilometer.kernels.join_completeness import (
+    completeness,
+    kept_shares,
+    probing_completeness,
+    sampled_completeness,
+)
 from nilometer.kernels.window_bounds import implied_widths
 from nilometer.optimizer.cardinality import cardinality
 from nilometer.optimizer.context import OptimizerContext
@@ -51,7 +56,13 @@ def _notes(join: WindowJoin, memory: Memory, context: OptimizerContext) -> list[
     shares = ", ".join(f"{share:.1%}" for share in kept_shares(memory.rows, windows, known))
     least = completeness(memory.rows, windows, known)
     if memory.policy is ShedPolicy.SAMPLE:
-        lines.append(f"completeness: {least:.1%} (DHTJoin, equation 11); kept of the streams: {shares}")
+        found = sampled_completeness(memory.rows, windows, known)
+        cost = (
+            f"{found:.1%}, as a sample overflows a bounded memory at times; without that "
+            if found < least
+            else ""
+        )
+        lines.append(f"completeness: {cost}{least:.1%} (DHTJoin, equation 11); kept of the streams: {shares}")
         return lines
     found = probing_completeness(memory.rows, windows, known)
     better = "" if memory.policy is ShedPolicy.RANDOM else f" if {memory.policy} were no better than RANDOM"

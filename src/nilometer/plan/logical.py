@@ -603,17 +603,21 @@ class Aggregate(_Single):
 
 @dataclass(frozen=True)
 class Fill(_Single):
-    """Adds to each evaluation a row for every group that an earlier one had and this one has not.
+    """Adds a row for every group that an earlier evaluation had and a later one has not.
 
-    The row holds the group's keys, and in the other columns the values of its last row (`previous`) or NULLs.
+    The row holds the group's keys, and in the other columns the values of its last row (PREVIOUS) or NULLs. With LINEAR
+    it comes when the group returns, with the values between its two rows. `windows` are the columns that the tick of an
+    evaluation gives; a row has those of the evaluation for which it stands.
     """
 
     keys: tuple[str, ...]
-    previous: bool
+    method: str
+    windows: tuple[Projection, ...] = ()
 
     def __post_init__(self) -> None:
         require(self.input.collection is Collection.WINDOWS, "FILL of what is not windows")
-        require(bool(self.keys) and set(self.keys) <= set(self.schema.names), "FILL without its keys")
+        named = (*self.keys, *(item.name for item in self.windows))
+        require(bool(named) and set(named) <= set(self.schema.names), "FILL without its keys")
 
 
 @dataclass(frozen=True)
@@ -671,15 +675,20 @@ def refreshes(node: Node) -> bool:
     return any(isinstance(one, Stored) and one.table.refresh is not None for one in walk_plan(node))
 
 
-def acquisition_interval(node: Node) -> int | None:
-    """The interval of a sensed stream: of the extent, or of one that was only filtered, projected or
-    lagged."""
+def passed_on(node: Node) -> Node | None:
+    """The input whose tuples a node passes on with their ticks; None for other nodes."""
     match node:
-        case Acquire(stream=stream):
-            return stream.every
         case Select() | Project() | Rename() | Unnest() | Lag() | Sample() | Limit() | Analytic():
-            return acquisition_interval(node.inputs[0])
+            return node.inputs[0]
         case Join(left=left, right=right) if node.collection is Collection.STREAM:
-            return acquisition_interval(left if left.collection is Collection.STREAM else right)
+            return left if left.collection is Collection.STREAM else right
         case _:
             return None
+
+
+def acquisition_interval(node: Node) -> int | None:
+    """The interval of a sensed extent, also after nodes that pass its tuples on; None for other streams."""
+    if isinstance(node, Acquire):
+        return node.stream.every
+    below = passed_on(node)
+    return None if below is None else acquisition_interval(below)

@@ -599,7 +599,8 @@ class Fill(Single):
     attribute_sensitive = True
 
     keys: tuple[str, ...]
-    previous: bool
+    method: str
+    windows: tuple[Projection, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -278,6 +278,7 @@ STRICT: dict[str, Callable[..., Any]] = {
     "distance": math.dist,
     "great_circle": great_circle,
     "grid_back": grid_back,
+    "point": lambda x, y: (x, y),
     "x": operator.itemgetter(0),
     "y": operator.itemgetter(1),
     **NUMBERS,

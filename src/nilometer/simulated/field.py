@@ -21,7 +21,7 @@ import polars as pl
 
 from nilometer.catalog.extents import Sensor, Stream, stream_columns
 from nilometer.ingest.adapters.adapter import Command, Presence
-from nilometer.kernels.arrays import Integers
+from nilometer.kernels.arrays import Booleans, Integers
 from nilometer.live.proxies.demand import Demand
 from nilometer.live.proxies.filters import passing
 from nilometer.simulated.physics import Physics, Readings
@@ -80,6 +80,9 @@ class SimulatedField:
         self._waiting: dict[int, Command] = {}
         self._listening = np.zeros(count, bool)
         self._born = False
+        self._summaries: list[pl.DataFrame] = []
+        self.statuses = 0
+        """How many statuses the sensors have sent."""
         self.fixed = False
         """Whether the field has its own start time, whatever the clock says."""
 
@@ -155,10 +158,11 @@ class SimulatedField:
         self.sensors.forget(sensor - 1)
 
     def advance(self, until: int, steps: int = STEPS) -> tuple[pl.DataFrame, tuple[Presence, ...]]:
-        """Everything that is sent in the steps up to this time, in the order of sending."""
+        """The readings and presences of the steps up to this time, in the order of sending. It stops at a step that
+        brings summaries, which the caller then takes."""
         frames: list[pl.DataFrame] = []
         presences: list[Presence] = []
-        while self.next_tick <= until and steps:
+        while self.next_tick <= until and steps and not self._summaries:
             rows, said = self._step(self.next_tick)
             if rows.height:
                 frames.append(rows)
@@ -167,6 +171,11 @@ class SimulatedField:
         if not frames:
             return self._frame(np.empty(0, np.int64), np.empty(0, np.int64), None), tuple(presences)
         return pl.concat(frames) if len(frames) > 1 else frames[0], tuple(presences)
+
+    def take_summaries(self) -> pl.DataFrame | None:
+        """The summaries of the last step; None if there are none."""
+        found, self._summaries = self._summaries, []
+        return pl.concat(found) if found else None
 
     def energy(self) -> Energy:
         """The energy used so far."""
@@ -184,10 +193,22 @@ class SimulatedField:
         self._listen(tick, statuses, presences)
         readings = self.physics.readings(tick, sensors.level)
         samples, frame, messages = self._sample(tick, readings)
+        summaries = sensors.summaries
+        self._send(sensors.alive & (summaries.ends <= tick), summaries.ends, messages)
         self._beat(tick, messages, statuses, presences)
         for place in np.flatnonzero(sensors.draw(self.physics.step, samples, messages, statuses)).tolist():
             presences.append(Presence(place + 1, False, tick))
+            summaries.forget(np.array([place]))
+        self.statuses += int(statuses.sum())
         return frame, presences
+
+    def _send(self, which: Booleans, time: Integers | int, messages: Integers) -> None:
+        """Send the summaries that these sensors have begun."""
+        found = self.sensors.summaries.close(which, time)
+        if found is not None:
+            self._summaries.append(found)
+            messages[found.get_column("id").to_numpy() - 1] += 1
+            self.sensors.summaries_sent[found.get_column("id").to_numpy() - 1] += 1
 
     def _listen(self, tick: int, statuses: Integers, presences: list[Presence]) -> None:
         """Births, commands and their acknowledgements; on the radio, also the news that a sensor listens."""
@@ -197,7 +218,12 @@ class SimulatedField:
         waiting, self._waiting = self._waiting, {}
         for place, command in waiting.items():
             if not self.mailbox or self._listening[place]:
-                if sensors.obey(place, command):
+                if command.number != sensors.number[place]:
+                    # Each reading is in one message: what was begun is sent before the new command counts.
+                    one = np.zeros(len(sensors.spent), bool)
+                    one[place] = sensors.alive[place]
+                    self._send(one, tick, np.zeros(len(one), np.int64))
+                if sensors.obey(place, command, tick):
                     statuses[place] += 1
                     presences.append(
                         Presence(place + 1, True, tick, begins, command=int(sensors.number[place]))
@@ -244,9 +270,31 @@ class SimulatedField:
             thin = ~first & (readings.level[rows] == len(sensors.programs) - 1)
             sent &= ~(thin & ~sensors.due(place, time))
         sensors.first[place] = False
+        changing = sent & (sensors.changes[place] > 0)
+        if changing.any():
+            rows_sent = np.flatnonzero(changing)
+            sent[rows_sent] = ~sensors.repeats(
+                place[rows_sent], time[rows_sent], frame[rows_sent], first[rows_sent]
+            )
+        kept = sent & ~first & (sensors.summaries.told[place] >= 0)
+        if kept.any():
+            rows_kept = np.flatnonzero(kept)
+            self._summarise(place[rows_kept], time[rows_kept], frame[rows_kept])
+            sent &= ~kept
+        opened = first & (sensors.summaries.told[place] >= 0)
+        sensors.summaries.begun[place[opened]] = time[opened]
         messages = np.bincount(place[sent], minlength=len(sensors.spent)).astype(np.int64)
         sensors.sent += messages
         return samples, frame.filter(pl.Series(sent)) if not sent.all() else frame, messages
+
+    def _summarise(self, place: Integers, time: Integers, frame: pl.DataFrame) -> None:
+        """Add readings to the summaries of their sensors. One that a reading no longer belongs to is sent first."""
+        summaries = self.sensors.summaries
+        ends = summaries.pane_ends(place, time)
+        over = np.zeros(len(summaries.told), bool)
+        over[place] = (summaries.readings[place] > 0) & (summaries.ends[place] < ends)
+        self._send(over, summaries.ends, np.zeros(len(summaries.told), np.int64))
+        summaries.add(place, ends, frame)
 
     def _passes(self, frame: pl.DataFrame, place: Integers) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Tests each row against its own sensor's filter: one evaluation per distinct filter."""

@@ -7,14 +7,16 @@ counted, as in the paper. Before any command a sensor samples at its own rate an
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from nilometer.errors import NilometerError
 from nilometer.expressions import Expression
-from nilometer.ingest.adapters.adapter import Command
+from nilometer.ingest.adapters.adapter import Changes, Command
 from nilometer.kernels.arrays import Booleans, Floats, Integers
 from nilometer.live.proxies.filters import read_filter
 from nilometer.simulated.power import TABLE_1, Hardware
 from nilometer.simulated.programs import HEADER_BITS, Program
+from nilometer.simulated.summaries import Summaries
 from nilometer.types import SECOND, Column
 
 VALUE_BITS = 16
@@ -58,6 +60,13 @@ class Sensors:
         self.listened: Integers = np.full(count, now - listen)
         self.said: Integers = np.full(count, now)
         self.sent: Integers = np.zeros(count, np.int64)
+        self.summaries = Summaries(count, columns)
+        self.changes: Integers = np.zeros(count, np.int64)
+        """The place in `change_kinds` of what a sensor that sends on change compares; 0: it sends all."""
+        self.change_kinds: list[Changes | None] = [None]
+        self._last = np.full((count, len(columns)), np.nan)
+        self._last_pane: Integers = np.zeros(count, np.int64)
+        self.summaries_sent: Integers = np.zeros(count, np.int64)
         self.spent: Floats = np.zeros(count)
         """Joules spent so far."""
         self.energy: Floats = np.full(count, hardware.battery_energy * battery)
@@ -68,7 +77,7 @@ class Sensors:
         payload = [program.payload_bits for program in programs] or [VALUE_BITS * len(columns)]
         self._message_energy = (HEADER_BITS + np.array(payload)) * hardware.transmit_bit
 
-    def obey(self, place: int, command: Command) -> bool:
+    def obey(self, place: int, command: Command, now: int = 0) -> bool:
         """Apply a command that has reached its sensor. A command that it cannot understand, or has already
         obeyed, changes nothing."""
         if command.number is not None and command.number == self.number[place]:
@@ -91,6 +100,13 @@ class Sensors:
             self.heartbeat[place] = command.heartbeat
         if command.listen is not None:
             self.listen[place] = command.listen
+        if command.interval is not None or command.sleep:
+            # Sensors with programs of their own know no summaries: they send what the program gives.
+            kind = None if self.programs else command.changes
+            if kind not in self.change_kinds:
+                self.change_kinds.append(kind)
+            self.changes[place] = self.change_kinds.index(kind)
+            self.summaries.tell(place, None if self.programs else command.aggregate, now)
         self.number[place] = command.number or 0
         self.first[place] = not self.asleep[place]
         return True
@@ -102,6 +118,9 @@ class Sensors:
         self.level[place] = max(0, len(self.programs) - 1)
         self.asleep[place], self.alive[place], self.first[place] = False, True, True
         self.spent[place] = 0.0
+        self.changes[place] = 0
+        self.summaries.tell(place, None, 0)
+        self.summaries.forget(np.array([place]))
 
     def listening(self, now: int) -> Booleans:
         """Which sensors have the receiver on at this moment: those awake at each step, those asleep now and
@@ -129,6 +148,31 @@ class Sensors:
             rows = several == number
             due[rows] = np.any([time[rows] % interval == 0 for interval in self.rhythms[number]], axis=0)
         return due
+
+    def repeats(self, place: Integers, time: Integers, frame: pl.DataFrame, forced: Booleans) -> Booleans:
+        """Which readings, at most one of each sensor, repeat the values sent before in their pane. The others are now
+        the last ones sent. `forced` ones are sent in any case."""
+        held = np.zeros(len(place), bool)
+        for number in np.unique(self.changes[place][self.changes[place] > 0]).tolist():
+            kind = self.change_kinds[number]
+            assert kind is not None
+            rows = np.flatnonzero(self.changes[place] == number)
+            ticks = time[rows] if kind.grid is None else time[rows] // kind.grid * kind.grid
+            at, panes = place[rows], -(-ticks // kind.every)
+            same: Booleans = (self._last_pane[at] == panes) & ~forced[rows]
+            for number_of, column in enumerate(self.columns):
+                if column.name not in kind.columns:
+                    continue
+                values = frame.get_column(column.name)[rows]
+                if not values.dtype.is_numeric():
+                    same[:] = False  # simulated sensors measure numbers; anything else counts as changed
+                    continue
+                found = values.cast(pl.Float64).fill_null(np.inf).to_numpy()
+                same &= self._last[at, number_of] == found
+                self._last[at, number_of] = found
+            self._last_pane[at] = panes
+            held[rows] = same
+        return held
 
     def _rhythm(self, intervals: tuple[int, ...] | None) -> int:
         if not intervals:

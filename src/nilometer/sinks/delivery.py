@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
+from nilometer.dataflow.failures import Caught
 from nilometer.errors import ConfigurationError, DataError, InternalError, NilometerError, ResourceError
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.readers import store_offset, stored_offset
@@ -78,7 +79,7 @@ class Delivery:
             # After a failure nothing is gathered: the sink has recovered when all waiting commits are
             # delivered.
             moved = self._deliver(all_of_it or self.error is not None)
-        except Exception as error:
+        except Caught as error:
             self._fail(error)
             return False
         if self.error is not None:
@@ -196,7 +197,7 @@ class Delivery:
     def _empty(self) -> None:
         self._group, self._rows, self._complete = [], 0, False
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: BaseException) -> None:
         known = (
             error if isinstance(error, NilometerError) else InternalError(f"{type(error).__name__}: {error}")
         )

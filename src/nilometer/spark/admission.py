@@ -24,7 +24,7 @@ from nilometer.log.gaps import Continuity
 from nilometer.log.record import ENTRIES, Header, RecordKind
 from nilometer.log.segment import SegmentId, look, refuse, segment_ids
 from nilometer.spark.places import Place, Places
-from nilometer.spark.records import runs_of
+from nilometer.spark.records import reached_by, runs_of
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,10 @@ class HeaderWalk:
         )
         if header.kind == RecordKind.HEARTBEAT:
             after = replace(following, watermark=max(place.watermark, header.greatest_time))
+            return Admitted(segment, header, 0, 0, after)
+        if header.kind == RecordKind.SUMMARIES:
+            # Queries on Spark take no summaries; event time moves as on the gateway.
+            after = replace(following, watermark=max(place.watermark, reached_by(header, self.stream)))
             return Admitted(segment, header, 0, 0, after)
         skip = max(0, place.position - header.position)
         rows = header.rows - skip

@@ -16,12 +16,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+MOST_LETTERS = 1_000
+"""The lines about rows that were set aside in a micro-batch; more are only counted."""
+
 
 @dataclass(frozen=True)
 class Counts:
     """`read`, `delivered`, `filtered` and `late` count a reading each time the query reads its stream. By the
     stream's lower-case name: `late_of` counts a late reading once; `shed_of` counts the readings that joins
-    shed for lack of memory.
+    shed for lack of memory. `failed` and `errors` count rows that were set aside (QueryLedger); `letters` are lines
+    about the first of them (dataflow/dead_rows.py). `work` is what each operator did (layout/work.py), `held_of` the
+    bytes of state by fragment.
     """
 
     read: int = 0
@@ -32,6 +37,11 @@ class Counts:
     state_panes: int = 0
     late_of: Mapping[str, int] = field(default_factory=dict)
     shed_of: Mapping[str, int] = field(default_factory=dict)
+    failed: int = 0
+    errors: int = 0
+    letters: tuple[Mapping[str, Any], ...] = ()
+    work: Mapping[str, int] = field(default_factory=dict)
+    held_of: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def shed(self) -> int:
@@ -48,8 +58,10 @@ class Counts:
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> Counts:
         """The inverse of `as_json`."""
-        return cls(**found)
+        return cls(**{**found, "letters": tuple(found.get("letters", ()))})
 
 
 def _sum(one: Any, other: Any) -> Any:
+    if isinstance(one, tuple):
+        return (one + other)[:MOST_LETTERS]
     return one + other if isinstance(one, int) else dict(Counter(one) + Counter(other))

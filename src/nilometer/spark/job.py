@@ -71,7 +71,7 @@ class Job:
     time. `ends_at`: a file beside the driver that says where streams end, once their sources have ended
     (ends.py). `max_rows` is the size of a micro-batch. `partitions` is the number of tasks into which it is
     divided where it is read and after each shuffle. `buckets` is the number of parts into which keys are
-    divided.
+    divided. `skips`: rows without a value are set aside, and do not stop the query.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Job:
     ends: bool = False
     ends_at: str | None = None
     max_rows: int | None = None
+    skips: bool = False
 
     @cached_property
     def layout(self) -> Layout:

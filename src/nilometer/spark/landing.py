@@ -1,7 +1,7 @@
 """Writes entries into a stream log, as the entrance on the gateway would.
 
-Garbled and future readings are removed and counted here, and the doubles that were removed at reading are
-counted. So the log holds only readings. Lateness is decided when the log is read.
+Garbled readings are removed and counted here, and the doubles that were removed at reading are counted. So the
+log holds only readings. Lateness is decided when the log is read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow.door import Door
 from nilometer.dataflow.ledger import Ledger
-from nilometer.dataflow.sources import Batch, Entry
+from nilometer.dataflow.sources import Batch, Entry, Heartbeat
 from nilometer.log import Fsync, LogDirectory, LogSettings
 from nilometer.operators.logic import STREAM_COLUMNS
 
@@ -30,8 +30,9 @@ def land(directory: Path, stream: Stream, entries: Iterable[Entry]) -> Ledger:
     with LogDirectory(directory, LogSettings(fsync=Fsync.NEVER)).log(stream) as log:
         log.keep_key()
         for entry in entries:
-            if not isinstance(entry, Batch):
+            if isinstance(entry, Heartbeat):
                 log.heartbeat(entry.tick)
+            if not isinstance(entry, Batch):
                 continue
             rows = door.admit_batch(entry)
             wanted = rows.drop(STREAM_COLUMNS)

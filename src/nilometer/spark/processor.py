@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from nilometer.dataflow.dead_rows import lines_of
 from nilometer.log import failpoints
 from nilometer.operators.frames import empty
 from nilometer.operators.logic import Output, no_evaluations
@@ -27,6 +28,7 @@ from nilometer.spark.faults import carried
 from nilometer.spark.job import Job, digest_of, job_of
 from nilometer.spark.layout import BucketFlow, Clock, Fragment, columns_of, divide, gathered
 from nilometer.spark.layout.fragments import received
+from nilometer.spark.layout.work import since
 from nilometer.spark.packing import ANSWER, REPORT, Packet, in_order, target_of, unpack
 
 pass_by = failpoints.from_environment("stage")
@@ -35,7 +37,7 @@ pass_by = failpoints.from_environment("stage")
 LARGE = 65_536
 """A pane of this many bytes is stored by itself."""
 
-STATE_FORMAT = 5
+STATE_FORMAT = 6
 """Raised when the variables of a stage (stage.py) or their contents change their format; checkpoints of
 another format are rebuilt.
 """
@@ -101,15 +103,20 @@ def _step(digest: str, job: Job, packets: list[Packet], states: States) -> Itera
     place = (digest, fragment.number, packets[0].bucket)
     bucket, first = _bucket(place, job, fragment, states)
     clock = packets[0].clock
-    shed_before = bucket.flow.shed
-    output = bucket.flow.step(clock, _inputs(fragment, packets), first, {})
+    shed_before, work_before = bucket.flow.shed, bucket.flow.work
+    output = bucket.flow.step(clock, _inputs(fragment, packets), first, {}, skips=job.skips)
     _write(bucket, states)
     _remember(place, bucket)
     pass_by("after_state")
+    held = sum(map(len, bucket.written.values()))
     counts = Counts(
-        state_bytes=sum(map(len, bucket.written.values())),
+        state_bytes=held,
         state_panes=len(bucket.written),
         shed_of={stream: count - shed_before.get(stream, 0) for stream, count in bucket.flow.shed.items()},
+        errors=sum(letter.count for letter in bucket.flow.letters),
+        letters=lines_of(bucket.flow.letters),
+        work=since(work_before, bucket.flow.work),
+        held_of={str(fragment.number): held},
     )
     yield Packet(-1, REPORT, 0, (), clock, counts=counts)
     yield from _packets(job, fragment, packets[0].bucket, clock, output)

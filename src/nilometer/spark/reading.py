@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from nilometer.dataflow.dead_rows import lines_of
 from nilometer.dataflow.door import Door
 from nilometer.dataflow.ledger import Ledger
 from nilometer.log import failpoints
@@ -21,6 +22,7 @@ from nilometer.spark.admission import Piece
 from nilometer.spark.counts import Counts
 from nilometer.spark.job import Job
 from nilometer.spark.layout import BucketFlow, Clock, Fragment, divide
+from nilometer.spark.layout.work import since
 from nilometer.spark.packing import ANSWER, REPORT, Packet, addresses
 from nilometer.spark.places import Place, Places
 from nilometer.spark.records import runs_of
@@ -58,10 +60,17 @@ def packets_of(job: Job, task: Task, flows: dict[int, BucketFlow]) -> Iterator[P
         counts += Counts(late_of={piece.stream: ledger.late})
         pass_by("during_read")
         for fragment in job.readers[piece.stream]:
+            before = flows[fragment.number].work if fragment.number in flows else {}
             rows = _prepared(job, fragment, flows, {piece.stream: admitted}, task.clock)
+            counts += Counts(work=since(before, flows[fragment.number].work))
             # Not the rows sent on, which may be partial results of many rows.
-            passed = flows[fragment.number].passed
-            counts += Counts(ledger.received, passed, admitted.height - passed, ledger.late)
+            flow = flows[fragment.number]
+            # Of the rows that were set aside, some had passed, and were to be combined.
+            failed = sum(letter.count for letter in flow.letters)
+            passed = flow.passed - sum(letter.count for letter in flow.letters if letter.derived)
+            filtered = admitted.height - passed - failed
+            counts += Counts(ledger.received, passed, filtered, ledger.late)
+            counts += Counts(failed=failed, letters=lines_of(flow.letters))
             yield from _to_target(job, fragment, rows, (task.number, number), task.clock)
     end = task.end.as_json() if task.number == 0 else None
     yield Packet(-1, REPORT, 0, (task.number,), task.clock, counts=counts, end=end)
@@ -141,6 +150,6 @@ def _prepared(
     # read its tables.
     kept = flows.pop(fragment.number, None)
     flow = kept or BucketFlow(fragment, 0, job.layout, job.extents)
-    rows = flow.step(clock, [], kept is None, admitted).rows
+    rows = flow.step(clock, [], kept is None, admitted, skips=job.skips).rows
     flows[fragment.number] = flow
     return rows

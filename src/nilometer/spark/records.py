@@ -10,11 +10,18 @@ import polars as pl
 from nilometer.catalog.extents import Stream
 from nilometer.log.files import Files
 from nilometer.log.reader import batch_of, schema_of
-from nilometer.log.record import RecordKind, records_in
+from nilometer.log.record import Header, RecordKind, records_in
 from nilometer.log.schema import Unpacker
 from nilometer.log.segment import Damage, SegmentId
 from nilometer.operators.frames import dtypes
 from nilometer.types import Schema
+
+
+def reached_by(header: Header, stream: Stream) -> int:
+    """The watermark after a record of summaries: their greatest tick less the stream's DELAY."""
+    every = stream.every
+    tick = header.greatest_time if every is None else header.greatest_time // every * every
+    return tick - stream.delay
 
 
 def runs_of(
@@ -32,10 +39,10 @@ def runs_of(
     for header in run:
         if header.kind == RecordKind.ROWS:
             batches.append(batch_of(header, run, unpacker.schema))
-        elif header.kind == RecordKind.HEARTBEAT:
+        elif header.kind in (RecordKind.HEARTBEAT, RecordKind.SUMMARIES):
             if batches:
                 yield unpacker.frame(batches)
                 batches = []
-            yield header.greatest_time
+            yield header.greatest_time if header.kind == RecordKind.HEARTBEAT else reached_by(header, stream)
     if batches:
         yield unpacker.frame(batches)

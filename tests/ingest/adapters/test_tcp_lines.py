@@ -111,3 +111,25 @@ def test_open_and_close(source: TcpLinesAdapter) -> None:
     assert client.recv(1) == b""
     client.close()
     assert source.read().status is Status.END
+
+
+def test_a_client_that_drips_is_closed_and_costs_the_others_nothing() -> None:
+    now = [0.0]
+    address = Address.parse("tcp://127.0.0.1:0?idle=30s")
+    with (
+        TcpLinesAdapter(DEPTH, address, lambda: 99, lambda: now[0]) as source,
+        connect(source) as dripping,
+        connect(source) as other,
+    ):
+        for second in range(30):  # a byte a second, and no end of the line
+            now[0] = float(second)
+            dripping.sendall(b"1")
+            other.sendall(b"%d,1,1\n" % second)
+            read_until(source, lambda found: received(found) >= 1)
+        now[0] = 31.0
+        assert dripping.recv(1) == b""
+        other.sendall(b"99,1,1\n")
+        results = read_until(source, lambda found: received(found) >= 2)
+    assert [row[0] for result in results for row in result.rows.rows()] == [99]
+    (letter,) = (letter for result in results for letter in result.garbled)
+    assert letter.reason == "the connection was silent within the line, and was closed"

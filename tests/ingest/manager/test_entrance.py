@@ -19,6 +19,7 @@ from nilometer.errors import ResourceError
 from nilometer.ingest.manager import Entrance
 from nilometer.ingest.payloads import FieldCounts, Garbled
 from nilometer.log import LogSettings, StreamLog
+from nilometer.log.letters import last_letters
 from nilometer.log.local_files import LocalFiles
 from nilometer.types import MINUTE, SECOND
 
@@ -309,3 +310,18 @@ def test_a_log_from_before_there_were_books(tmp_path: Path) -> None:
     entrance = open_entrance(PUSHED, tmp_path)
     assert entrance.ledger == StreamLedger(received=2, appended=2)
     entrance.log.close()
+
+
+def test_new_ids_beyond_the_bound_are_dead_letters(tmp_path: Path) -> None:
+    entrance = open_entrance(PUSHED, tmp_path)
+    entrance.ids.most = 3
+    first = entrance.admit(result([(NOW, 1, 1.0), (NOW, 2, 1.0), (NOW, 2, 2.0)]), NOW)
+    assert first is not None
+    second = entrance.admit(result([(NOW, 2, 3.0), (NOW, 9, 1.0), (NOW, 8, 1.0), (NOW, 9, 2.0)]), NOW)
+    assert second is not None
+    assert second.rows["id"].to_list() == [2, 9, 9]
+    assert entrance.admit(result([(NOW, 8, 1.0), (NOW, 7, 1.0)]), NOW) is None
+    assert (entrance.ledger.appended, entrance.ledger.garbled, entrance.ledger.balanced) == (6, 3, True)
+    letters = last_letters(entrance.log.files)
+    assert letters["source"].to_list() == ["8", "8", "7"]
+    assert set(letters["reason"]) == {"a new id, and the stream has sent 3 ids already"}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest.manager.managed import RIVER, Station, some
 from ingest.manager.streams import PUSHED, Reading
-from ingest.manager.test_stream_manager import RIVER, Station, some
 from log.logs import scratch
 from nilometer.dataflow.policy import Policy
 from nilometer.dataflow.sources import Batch

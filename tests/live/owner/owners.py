@@ -19,7 +19,7 @@ START = 1_767_225_600_000_000
 SCHEMA = "CREATE STREAM air (x FLOAT) PUSHED FROM 'directory://{folder}/in?follow=1' KEY (id, time);\n"
 
 
-def write(folder: Path, first: int, count: int) -> None:
+def write(folder: Path, first: int, count: int, name: str = "") -> None:
     """Readings of two sensors for some minutes, in a file that appears at once."""
     minutes = range(first, first + count)
     frame = pl.DataFrame(
@@ -29,8 +29,8 @@ def write(folder: Path, first: int, count: int) -> None:
             "x": [float(minute % 7 + sensor) for minute in minutes for sensor in (1, 2)],
         }
     )
-    frame.write_csv(folder / "in" / f".{first:06d}.csv")
-    (folder / "in" / f".{first:06d}.csv").rename(folder / "in" / f"{first:06d}.csv")
+    frame.write_csv(folder / "in" / f".{first:06d}{name}.csv")
+    (folder / "in" / f".{first:06d}{name}.csv").rename(folder / "in" / f"{first:06d}{name}.csv")
 
 
 def field(folder: Path, more: str = "") -> Database:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from live.owner.owners import field, owned, write
+from live.owner.owners import client_of, fetch, field, owned, write
 from nilometer.engine import Database, connect
 from nilometer.errors import CatalogError, ConfigurationError, DataError, NilometerError
 from nilometer.live.control import folder_of
 from nilometer.live.owner.changes import take_up
+from nilometer.live.owner.client import Asking
 from nilometer.live.owner.control_log import ControlLog, Record
 from nilometer.live.owner.owner import Owner
 from nilometer.live.roster import Roster
-from nilometer.log import Offset
+from nilometer.log import LogDirectory, Offset
 
 SUMS = "SELECT id, SUM(x) AS total FROM air [RANGE 4 MINUTES SLIDE 2 MINUTES] GROUP BY id"
 
@@ -28,10 +30,10 @@ def serving(folder: Path) -> Iterator[Owner]:
     with owned(database) as owner:
 
         def begin() -> None:
-            roster = Roster(owner.station, database.catalog.queries())
             assert database.keeping is not None
             database.keeping.refresh(owner=False)
             database.keeping = None
+            roster = Roster(owner.station, database.catalog.queries())
             owner.changes = take_up(database, roster, lambda _: None)
             roster.begin(alone=False)
 
@@ -159,6 +161,36 @@ def test_a_stream_that_is_read_is_not_dropped(tmp_path: Path) -> None:
         database.execute("DROP QUERY q; DROP VIEW warm")
         with pytest.raises(NilometerError):
             connect(tmp_path).sql("SELECT id FROM warm")
+
+
+def test_a_key_that_is_declared_later_holds_from_the_next_reading_on(tmp_path: Path) -> None:
+    """Two standing queries and a client's read the stream. None of them keeps the old entrance open."""
+    field(tmp_path)
+    keyed = (tmp_path / "schema.sql").read_text().replace(" KEY", " DELAY 20 MINUTES KEY")
+    (tmp_path / "schema.sql").write_text(keyed.replace(" KEY (id, time)", ""))
+    write(tmp_path, 0, 3)
+    write(tmp_path, 0, 3, "again")
+    with serving(tmp_path) as owner, ExitStack() as clients:
+        database = connect(tmp_path)
+        for name in ("one", "two"):
+            database.execute(f"CREATE QUERY {name} STARTING AT BEGINNING AS SELECT id, time FROM air")
+            assert len(answered(database, name, 12)) == 12  # doubles count: there is no KEY yet
+        client = clients.enter_context(client_of(database))
+        asking = Asking("SELECT id, time FROM air", start="beginning")
+        asking.install(client)
+        database.execute(keyed.replace("CREATE", "REPLACE").strip().rstrip(";"))
+        assert owner.submit(lambda: sorted(owner.station.queries)) == ["one", "two"]
+        with pytest.raises(ConfigurationError, match="stream 'air' was replaced while the query read it"):
+            fetch(client, asking, 13)
+        write(tmp_path, 3, 2)
+        write(tmp_path, 3, 2, "again")
+        write(tmp_path, 7, 1)
+        assert len(answered(database, "one", 18)) == 18
+        ledger = owner.submit(lambda: owner.station.manager.status("air").ledger)
+        assert ledger.duplicate == 4
+    with LogDirectory(tmp_path).log(database.catalog.stream("air")) as log:
+        rows = pl.concat(entry.rows for entry in log.read() if entry.rows is not None)
+    assert (rows.height, rows.unique(["id", "time"]).height) == (18, 12)
 
 
 def test_a_torn_record_never_was_and_a_damaged_one_is_an_error(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from live.owner.owners import client_of, fetch, field, owned, write
 from nilometer.engine import connect
-from nilometer.errors import BindError, ConfigurationError
+from nilometer.errors import BindError, CatalogError, ConfigurationError
 from nilometer.live.owner import owner as owner_module
 from nilometer.live.owner.client import Asking, find_owner
 from nilometer.live.owner.lock import OwnerLock, holder_of, is_owned
@@ -180,3 +180,16 @@ def test_an_embedded_owner_gives_way_to_one_that_stays(tmp_path: Path) -> None:
         live = connect(tmp_path).sql(ALL).live(start="beginning")
         assert [next(live)["id"] for _ in range(6)] == [1, 2] * 3  # this one is a client
         live.close()
+
+
+def test_an_embedded_owner_answers_others_while_its_rows_wait(tmp_path: Path) -> None:
+    database = field(tmp_path)
+    write(tmp_path, 0, 3)
+    rows = database.sql(ALL).live(start="beginning")
+    assert next(rows)["id"] == 1  # this process is the owner, and fetches nothing now
+    assert next(iter(connect(tmp_path).sql(ALL).live(start="beginning")))["id"] == 1
+    database.execute("CREATE QUERY late AS SELECT time, x FROM air")
+    with pytest.raises(CatalogError, match="already"):
+        connect(tmp_path).execute("CREATE QUERY late AS SELECT time, x FROM air")
+    assert [next(rows)["id"] for _ in range(5)] == [2, 1, 2, 1, 2]
+    rows.close()

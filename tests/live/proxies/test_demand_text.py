@@ -32,10 +32,37 @@ def test_a_window_of_other_ticks_asks_for_all() -> None:
 
 def test_a_summary_and_a_stream_without_a_rate() -> None:
     lines = told("SELECT AVG(depth) AS m FROM river [RANGE 1 HOUR SLIDE 1 HOUR]")
-    assert "  AVG(depth) PER 1 HOUR would be enough for this query" in lines
+    assert lines[1] == (
+        "  2 of 2 sensors: takes a reading every 15 minutes and sends every 1 hour one summary of all of them:"
+        " how many, count and sum of depth"
+    )
+    lines = told("SELECT STDEV(depth) AS m FROM river [RANGE 1 HOUR SLIDE 1 HOUR]")
+    assert "  STDEV(depth) PER 1 HOUR would be enough for this query, but a sensor cannot compute it" in lines
+    lines = told("SELECT MAX(id) AS m FROM river [RANGE 1 HOUR SLIDE 1 HOUR]")
+    assert lines[1].endswith("and sends all of them, but in 1 hour no repetition of id")
     lines = told("SELECT pm25 FROM air")
     assert lines[1] == "  every sensor that is heard: takes readings at its own rate and sends all of them"
     assert lines[2].startswith("  -- the stream declares no rate")
+
+
+def test_which_query_asks_for_which_part() -> None:
+    database = nilometer.connect()
+    database.execute(
+        SCHEMA + "CREATE QUERY deep AS SELECT time, depth FROM river WHERE depth > 90 AND id = 2;"
+        " CREATE QUERY top AS SELECT MAX(depth) AS top FROM river [RANGE 2 HOURS SLIDE 1 HOUR];"
+    )
+    text = "SELECT AVG(depth) AS m FROM river [RANGE 1 HOUR SLIDE 30 MINUTES]"
+    assert database.sql(text).explain("demand").splitlines()[-8:] == [
+        "  with the declared queries, 1 of 2 sensors: takes a reading every 15 minutes and sends every 30 minutes"
+        " one summary of all of them: how many, count and max and sum of depth",
+        "    -- this query asks for depth; EVERY 15 MINUTES; AS AVG(depth) PER 30 MINUTES",
+        "    -- top asks for depth; EVERY 15 MINUTES; AS MAX(depth) PER 1 HOUR",
+        "  with the declared queries, 1 of 2 sensors: takes a reading every 15 minutes and sends all of them",
+        "    -- this query asks for depth; EVERY 15 MINUTES; AS AVG(depth) PER 30 MINUTES",
+        "    -- deep asks for depth, id, time; WHERE depth > 90; EVERY 15 MINUTES",
+        "    -- top asks for depth; EVERY 15 MINUTES; AS MAX(depth) PER 1 HOUR",
+        "    -- no summary: deep needs readings",
+    ]
 
 
 def test_a_query_without_streams() -> None:

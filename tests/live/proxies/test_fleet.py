@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import nilometer
 from nilometer.catalog import Sensor
 from nilometer.catalog.extents import Stream
-from nilometer.ingest.adapters.adapter import Command, Presence, ReadResult, Status
+from nilometer.ingest.adapters.adapter import Aggregation, Changes, Command, Presence, ReadResult, Status
 from nilometer.live.proxies import (
     Acknowledged,
     Demand,
@@ -29,6 +29,7 @@ from nilometer.live.proxies import (
     demand_of,
     filter_text,
 )
+from nilometer.live.proxies.fleet import MOST
 from nilometer.types import SECOND
 
 SCHEMA = """
@@ -43,6 +44,8 @@ QUERIES = {
     "zone": "SELECT x FROM s WHERE zone = 'b'",
     "slow": "SELECT x, v FROM s SAMPLE EVERY 10 SECONDS",
     "all": "SELECT COUNT(*) AS n FROM s [RANGE 4 SECONDS SLIDE 2 SECONDS]",
+    "everything": "SELECT x, v FROM s",
+    "count": "SELECT COUNT(*) AS n FROM s [RANGE 4 SECONDS] WHERE x > 8",
 }
 DATABASE = nilometer.connect()
 DATABASE.execute(SCHEMA)
@@ -138,10 +141,14 @@ def test_a_query_that_changes_nothing_still_gets_its_first_readings() -> None:
     station = Station(mailbox=True)
     station.fleet.start("high", PLANS["high"])
     station.obey()
-    station.fleet.start("higher", PLANS["higher"])  # x > 8 is among x > 5
+    station.fleet.start(
+        "higher", PLANS["higher"]
+    )  # x > 8 is among x > 5, and a filter needs no first reading
+    assert not station.take()
+    station.fleet.start("count", PLANS["count"])  # its windows begin with a first reading
     assert {s: c.filter for s, c in station.take().items()} == {1: "x > 5", 2: "x > 5", 3: "x > 5"}
     station = Station(mailbox=True)
-    station.fleet.start("all", PLANS["all"])
+    station.fleet.start("everything", PLANS["everything"])
     station.obey()
     station.fleet.start("high", PLANS["high"])  # all is sent anyway, the columns travel with it
     assert not station.take()
@@ -239,12 +246,42 @@ def test_sensors_that_nobody_declared() -> None:
     station.fleet.start("high", PLANS["high"])
     station.obey()
     station.presence(rows=[(5 * SECOND, 9), (6 * SECOND, 1)])
+    assert not station.take()  # a reading does not ask for a command
+    station.presence(Presence("9", True, 5))
     assert {s: c.filter for s, c in station.take().items()} == {9: "x > 5"}
     station.presence(Presence("hub", True, 5), Presence("12", True, 5), Presence("13", False, 5))
     assert set(station.take()) == {12}
     station.fleet.stop("high")
-    station.presence(rows=[(7 * SECOND, 14)])
+    station.take()
+    station.presence(Presence("14", True, 7))
     assert station.take()[14].sleep
+
+
+def test_100_000_ids_that_nobody_declared_get_no_command() -> None:
+    station = Station(mailbox=True, sensors=2)
+    station.fleet.start("high", PLANS["high"])
+    station.obey()
+    for first in range(1_000, 101_000, 5_000):
+        station.presence(rows=[(5 * SECOND, identifier) for identifier in range(first, first + 5_000)])
+    assert not station.take()
+    members = station.fleet._members["s"]
+    assert (len(members), len(members.strangers)) == (2, 100_000)
+    # Those that announce themselves have a bound.
+    station.presence(*(Presence(identifier, True, 5) for identifier in range(200_000, 200_000 + MOST + 10)))
+    assert len(station.take()) == MOST
+    assert len(members) == 2 + MOST
+
+
+def test_a_promise_does_not_overtake_those_that_nobody_declared() -> None:
+    station = Station(mailbox=True, sensors=1)
+    station.fleet.start("high", PLANS["high"])
+    station.obey()
+    station.presence(rows=[(10 * SECOND, 77), (10 * SECOND, 0)])
+    status = Presence(0, True, station.now, time=60 * SECOND)
+    station.presence(status)
+    promised = station.fleet.promise("s")
+    assert promised is not None
+    assert promised <= 10 * SECOND
 
 
 def test_what_is_not_answered_is_said_again_with_growing_waits() -> None:
@@ -341,15 +378,18 @@ def test_a_fleet_is_a_proxy_for_each_sensor(mailbox: bool, script: list[tuple[st
         for number, event in events:
             for command in twins[number].handle(event, station.now):
                 if isinstance(command, StartSampling):
-                    demand = command.demand
+                    demand, summary = command.demand, command.demand.summary
                     told = Command(
                         demand.interval or 0,
                         filter_text(demand.predicate),
                         None,
                         False,
                         command.number,
-                        command.heartbeat,
+                        max(command.heartbeat, 0 if summary is None else summary.every),
                         intervals=demand.intervals if len(demand.intervals) > 1 else None,
+                        aggregate=None
+                        if summary is None
+                        else Aggregation(summary.every, summary.of, summary.columns or (), summary.grid),
                     )
                 else:
                     told = Command(sleep=True, number=command.number, listen=command.listen_every)
@@ -357,7 +397,7 @@ def test_a_fleet_is_a_proxy_for_each_sensor(mailbox: bool, script: list[tuple[st
         return said
 
     def queries(query: str) -> list[tuple[int, Event]]:
-        demand = replace(demand_of(PLANS[query])["s"], columns=frozenset(), aggregate=None)
+        demand = replace(demand_of(PLANS[query])["s"], columns=frozenset(), heartbeat=0)
         found: list[tuple[int, Event]] = []
         for number in twins:
             asked = demand.sensors is None or number in demand.sensors
@@ -393,3 +433,60 @@ def test_a_fleet_is_a_proxy_for_each_sensor(mailbox: bool, script: list[tuple[st
         told |= said
         for number, proxy in enumerate(station.fleet._members["s"].proxies, 1):
             assert proxy.settled == twins[number].settled
+
+
+def test_two_hundred_filters_tell_each_of_a_thousand_sensors_what_changes_and_no_more() -> None:
+    """Installed one by one, a filter that changes nothing is not sent; installed together, all of them are one command."""
+    plans = [
+        DATABASE.sql(f"SELECT x FROM s WHERE x > {100 + n} AND x < {1000 - n}").physical for n in range(200)
+    ]
+    one_by_one = Station(mailbox=True, sensors=1_000)
+    for number, plan in enumerate(plans):
+        one_by_one.fleet.start(str(number), plan)
+        if number == 0:
+            assert len(one_by_one.said) == 1_000
+            one_by_one.obey()
+    assert not one_by_one.said
+    for number in range(199, 0, -1):
+        one_by_one.fleet.stop(str(number))
+    assert not one_by_one.said
+    together = Station(mailbox=True, sensors=1_000)
+    with together.fleet.together():
+        for number, plan in enumerate(reversed(plans)):
+            together.fleet.start(str(number), plan)
+    assert {command.filter for command in together.take().values()} == {"x > 100 AND x < 1000"}
+    with together.fleet.together():
+        for number in range(200):
+            together.fleet.stop(str(number))
+    assert all(command.sleep for command in together.take().values())
+
+
+def test_a_sensor_with_an_empty_battery_says_less_often_that_time_goes_on() -> None:
+    station = Station(mailbox=True)
+    station.fleet.start("high", PLANS["high"])
+    usual = station.take()[1].heartbeat
+    assert usual is not None
+    station.presence(Presence(1, True, station.now, command=1, battery=0.9))
+    station.presence(Presence(1, True, station.now, command=1, battery=0.15))
+    assert {s: c.heartbeat for s, c in station.take().items()} == {1: 10 * usual}
+    station.fleet.start("higher", PLANS["everything"])
+    said = station.take()
+    assert said[1].heartbeat == 10 * usual
+    assert said[2].heartbeat == usual
+    assert (said[1].filter, said[1].interval) == (said[2].filter, said[2].interval)
+
+
+def test_what_a_sensor_is_told_about_summaries_and_changes() -> None:
+    station = Station(mailbox=True)
+    station.fleet.start("all", PLANS["all"])
+    told = station.take()[1]
+    assert told.aggregate == Aggregation(2 * SECOND, told.aggregate.of if told.aggregate else "", (), SECOND)
+    assert Command.from_json(told.as_json()) == told
+    station.fleet.stop("all")
+    station.fleet.start(
+        "who", DATABASE.sql("SELECT MAX(id) AS m FROM s [RANGE 4 SECONDS SLIDE 4 SECONDS]").physical
+    )
+    told = list(station.said)[-1][1]
+    assert told.aggregate is None
+    assert told.changes == Changes(4 * SECOND, ("id",), SECOND)
+    assert Command.from_json(told.as_json()) == told

@@ -27,6 +27,7 @@ import polars as pl
 from paho.mqtt.client import Client, MQTTMessage, MQTTv5
 from paho.mqtt.enums import CallbackAPIVersion
 
+from nilometer.algebra.summary import FROM, OF, READINGS
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters.adapter import Command, Presence
 from nilometer.ingest.adapters.presence import Said
@@ -88,7 +89,7 @@ class MqttFleet:
         self.published = 0
         self.acknowledged = 0
         self.repeated = 0
-        self.commanded = 0
+        self.commanded = self.summaries = 0
         """Commands that came."""
         self._pattern = TopicPattern.parse(topic)
         if self._pattern.topic_of("1") is None or not self._pattern.levels:
@@ -153,6 +154,8 @@ class MqttFleet:
         self.collect()
         rows, presences = self.field.advance(self.field.next_tick)
         for sensor, message in self._readings(rows):
+            self._publish(self._of[sensor], message)
+        for sensor, message in self._summaries(self.field.take_summaries()):
             self._publish(self._of[sensor], message)
         for presence in presences:
             self._publish(self._of[int(presence.sensor)], self._status(presence))
@@ -243,6 +246,20 @@ class MqttFleet:
                 found = {name: value for name, value in zip(names, values, strict=True) if value is not None}
                 payload = json.dumps({"time": moment, **found}, separators=(",", ":"))
             yield sensor, Message(self._topic(sensor), payload.encode())
+
+    def _summaries(self, rows: pl.DataFrame | None) -> Iterator[tuple[int, Message]]:
+        if rows is None:
+            return
+        for row in rows.iter_rows(named=True):
+            columns: dict[str, dict[str, Any]] = {}
+            for name, value in row.items():
+                column, _, part = name.partition("#")
+                if part and value is not None:
+                    columns.setdefault(column, {})[part] = value
+            said = {"from": row[FROM], "time": row["time"], "of": row[OF], "count": row[READINGS]}
+            payload = json.dumps(said | {"columns": columns}).encode()
+            self.summaries += 1
+            yield row["id"], Message(f"{self._topic(row['id'])}/summary", payload)
 
     def _status(self, presence: Presence) -> Message:
         said = Said(presence.online, presence.time, presence.listening, presence.command)

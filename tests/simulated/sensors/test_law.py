@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nilometer
-from nilometer.dataflow import Batch, Entry, Heartbeat, MemorySources, Run
+from nilometer.dataflow import Batch, Entry, Heartbeat, MemorySources, Run, Summaries
+from nilometer.dataflow.sources import summary_dtypes
 from nilometer.ingest.adapters import Command, ReadResult, Status
 from nilometer.ingest.readers import read_frame
 from nilometer.live.proxies import Fleet, demand_of, for_sensor
@@ -53,7 +54,7 @@ class World:
         self.obeying = SimulatedField(physics, start=START, mailbox=mailbox)
         self.free = SimulatedField(physics, start=START)
         self.database = nilometer.connect()
-        self.stream = self.obeying.stream("s", sensed=sensed)
+        self.stream = self.obeying.stream("s", "generate://diurnal", sensed=sensed)
         self.database.catalog.add_stream(self.stream)
         self.database.catalog.add_sensors(self.obeying.sensors_of("s"))
         self.plans = [self.database.sql(text).physical for text in queries]
@@ -101,6 +102,10 @@ class World:
         assert rows.join(everything, on=["time", "id"], how="anti").is_empty(), "a reading out of nowhere"
         typed, full = (read_frame(frame, self.stream).rows for frame in (rows, everything))
         self.fleet.heard("s", ReadResult(Status.NEW_VALUE, typed, presences=presences))
+        summaries = self.obeying.take_summaries()
+        if summaries is not None:
+            summaries = summaries.select(*summary_dtypes(self.stream))
+            self.fleet.heard("s", ReadResult(Status.NEW_VALUE, typed.clear(), summaries=summaries))
         promise = self.fleet.promise("s")
         obeyed = dict(enumerate(self.obeying.sensors.number.tolist(), 1))
         for query in self.live.values():
@@ -109,9 +114,12 @@ class World:
             whole = pl.concat([full.filter(pl.col("id").is_in(serving)), others]).sort("time", "id")
             query.sent.append(Batch(typed))
             query.full.append(Batch(whole))
+            if summaries is not None:
+                query.sent.append(Summaries(summaries))
+                query.full.append(Summaries(summaries.filter(~pl.col("id").is_in(serving))))
             if promise is not None:
                 query.sent.append(Heartbeat(promise))
-        return everything.height - rows.height
+        return everything.height - rows.height - (0 if summaries is None else summaries.height)
 
     def check(self, number: int) -> None:
         """The query's answers so far are the same."""
@@ -150,7 +158,18 @@ QUERIES = [
     "SELECT a.id, b.humidity FROM s [NOW] a, s [AT NOW - 2 SECONDS] b WHERE a.id = b.id AND a.temperature > 15",
     "SELECT COUNT(*) AS n, COMPLETENESS() AS c FROM s [RANGE 4 SECONDS SLIDE 4 SECONDS] WHERE temperature > 13",
     "SELECT time, id, state FROM SILENT(s FOR 3 SECONDS)",
+    "SELECT id, AVG(temperature) AS m, MIN(humidity) AS d FROM s [RANGE 4 SECONDS SLIDE 4 SECONDS] GROUP BY id",
+    "SELECT AVG(temperature) AS m, MAX(temperature) AS t FROM s [RANGE 8 SECONDS SLIDE 4 SECONDS]",
+    "SELECT COUNT(*) AS n, SUM(temperature) AS t, COMPLETENESS() AS c FROM s [RANGE 6 SECONDS SLIDE 6 SECONDS]",
+    "SELECT id, COUNT(humidity) AS n FROM s [RANGE 4 SECONDS SLIDE 4 SECONDS] WHERE id < 3 AND temperature > 13 GROUP BY id",
 ]
+SUMMARISED = range(len(QUERIES) - 4, len(QUERIES))
+QUERIES += [
+    "SELECT MAX(id) AS m FROM s [RANGE 6 SECONDS SLIDE 3 SECONDS]",
+    "SELECT id, COUNT(DISTINCT humidity) AS n FROM s [RANGE 4 SECONDS SLIDE 4 SECONDS] GROUP BY id",
+    "SELECT MIN(temperature + 1.0) AS m FROM s [RANGE 6 SECONDS SLIDE 6 SECONDS] WHERE humidity > 60",
+]
+ON_CHANGE = range(len(QUERIES) - 3, len(QUERIES))
 
 
 @st.composite

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -11,10 +13,15 @@ import pytest
 import mosquitto_server
 import nilometer
 from nilometer.catalog.address import Address
+from nilometer.dataflow import Batch, Heartbeat, MemorySources, Run
 from nilometer.ingest.adapters import Presence, ReadResult, Status
 from nilometer.ingest.adapters.mqtt import MqttAdapter
+from nilometer.ingest.manager.entrance import Entrance
 from nilometer.ingest.payloads import Format
+from nilometer.ingest.readers import read_frame
 from nilometer.live.proxies import Fleet
+from nilometer.log import StreamLog
+from nilometer.plan.reference import same_answer
 from nilometer.simulated.field import SimulatedField
 from nilometer.simulated.fields.diurnal import Diurnal
 from nilometer.simulated.grid import DiurnalGrid
@@ -150,6 +157,73 @@ def test_sensors_obey_over_mqtt(broker: mosquitto_server.Broker) -> None:
     both.read_until(lambda: fleet.states() == {"asleep": 300})
     assert len(changes) == 2
     both.close()
+
+
+def test_summaries_come_over_mqtt_and_answers_are_equal(
+    broker: mosquitto_server.Broker, tmp_path: Path
+) -> None:
+    """Means of ten seconds. In between a query for readings comes and goes, the broker is killed, and messages come
+    twice."""
+    both = Both(broker, 12, 3)
+    free = SimulatedField(both.field.physics, start=START)
+    log = StreamLog(tmp_path, both.stream)
+    entrance = Entrance(both.stream, log)
+    database = nilometer.connect()
+    database.catalog.add_stream(both.stream)
+    fleet = Fleet(
+        lambda _: both.field.sensors_of("air"),
+        lambda _, sensor, command: both.adapter.command(sensor, command),
+        both.adapter.clock,
+        lambda *_: None,
+        mailbox=lambda _: both.adapter.mailbox,
+    )
+
+    def listener(result: ReadResult) -> None:
+        fleet.heard("air", result)
+        entrance.admit(replace(result, arrived=None))
+
+    both.listener = listener
+    means = database.sql(
+        "SELECT id, AVG(temperature) AS m, MAX(humidity) AS h, COUNT(*) AS n"
+        " FROM air [RANGE 20 SECONDS SLIDE 10 SECONDS] GROUP BY id"
+    ).physical
+    fleet.start("means", means)
+    obeyed(both, 12)
+    steps = 1
+    for number in range(6):
+        if number == 2:
+            fleet.start("all", database.sql("SELECT time, id, temperature FROM air").physical)
+            obeyed(both, 24)
+            steps += 1
+        if number == 3:
+            fleet.stop("all")
+            obeyed(both, 36)
+            steps += 1
+        if number == 4:
+            broker.kill()
+            broker.start()
+        for _ in range(7):
+            both.step()
+            steps += 1
+            assert both.sensors.settle(PATIENCE)
+        held = int(both.field.sensors.summaries.readings.sum())
+        wanted = 12 * steps - held
+        both.read_until(lambda wanted=wanted: entrance.ledger.appended >= wanted)  # type: ignore[misc]
+    assert entrance.ledger.appended + held == 12 * steps, "a reading in two messages, or in none"
+    assert entrance.ledger.balanced
+    frames = [free.advance(free.next_tick)[0] for _ in range(steps)]
+    full = [Batch(read_frame(pl.concat(frames), both.stream).rows)]
+    end = Heartbeat(free.now // (10 * SECOND) * 10 * SECOND + SECOND)
+    answers = [
+        Run(means, MemorySources({"air": [*found, end]}), finished=False).collect().rows()
+        for found in (log.entries(), full)
+    ]
+    assert len(answers[0]) == 12 * ((steps - 1) // 10 + 1)
+    assert same_answer(*answers) is None
+    assert both.sensors.summaries > 20
+    assert log.end.position < 12 * steps / 2
+    both.close()
+    log.close()
 
 
 def obeyed(both: Both, commands: int) -> None:

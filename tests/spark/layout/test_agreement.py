@@ -15,12 +15,13 @@ import nilometer
 from nilometer.engine import Answer
 from nilometer.engine.data import feed_of, sensors_by_stream
 from nilometer.engine.gateway import DatabaseSources
-from nilometer.errors import DataError
+from nilometer.errors import BindError, DataError
 from nilometer.plan import logical
 from nilometer.plan.reference import evaluate, same_answer
 from nilometer.spark.layout import lay_out, text_of
 from properties.analytic_queries import analytic_cases
 from properties.random_queries import BASE, SCHEMA, STREAMS, TABLE_ROWS, Case, cases, readings
+from properties.test_group_windows import group_window_cases
 from scripts import Run, read_script
 from spark.layout.layered_queries import layered_cases
 from spark.layout.pipeline import Pipeline
@@ -111,7 +112,10 @@ def check(
     """The layout's answer is the reference's."""
     database = database_with(case, table_file)
     note(case.sql)
-    query = database.sql(case.sql)
+    try:
+        query = database.sql(case.sql)
+    except BindError:  # the log is empty, so its stream is not at hand; or an aggregate is of the wrong type
+        return
     layout = lay_out(query.physical, buckets, combine=combine)
     note(text_of(layout))
     sources = DatabaseSources(database, query.physical)
@@ -134,7 +138,7 @@ def check(
     assert difference is None, difference
 
 
-@pytest.mark.parametrize("queries", [cases, layered_cases, analytic_cases])
+@pytest.mark.parametrize("queries", [cases, layered_cases, analytic_cases, group_window_cases])
 def test_a_random_query_in_buckets(queries: object, table_file: str) -> None:
     @given(queries(), batch_sizes, bucket_counts, st.booleans(), st.booleans(), st.booleans())  # type: ignore[operator]
     @RELAXED

@@ -67,7 +67,9 @@ AGGREGATES: Final[tuple[FunctionSignature, ...]] = (
     ),
     _aggregate("sum", AMOUNT, first, "the sum; NULL of nothing", "SUM(rain)"),
     _aggregate("avg", AMOUNT, mean, "the mean; NULL of nothing", "AVG(depth)", "average", "mean"),
-    _aggregate("min", RANKED, first, "the least value; NULL of nothing", "MIN(depth)", "minimum"),
+    _aggregate(
+        "min", RANKED, first, "the least value; NULL of nothing", "MIN(depth)", "minimum", "any_value"
+    ),
     _aggregate("max", RANKED, first, "the greatest value; NULL of nothing", "MAX(depth)", "maximum"),
     _aggregate(
         "stdev",

@@ -29,7 +29,7 @@ from nilometer.catalog.functions.arguments import (
 )
 from nilometer.catalog.functions.signature import Argument, FunctionKind, FunctionSignature, Rule
 from nilometer.catalog.functions.type_rules import always, common, first, of_arms
-from nilometer.types import BOOLEAN, FLOAT, INT, STRING, TIME
+from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, TIME
 
 
 def _number_to_float(name: str, description: str, example: str, *aliases: str) -> FunctionSignature:
@@ -294,6 +294,16 @@ SCALARS: Final[tuple[FunctionSignature, ...]] = (
         "the metres between two points of longitude and latitude in degrees",
         "great_circle(location, POINT(8.5, 47.4))",
     ),
+    FunctionSignature(
+        "point",
+        FunctionKind.SCALAR,
+        (NUMBER, NUMBER),
+        always(POINT),
+        "a point of two coordinates; NULL if one is",
+        "point(longitude, latitude)",
+        (),
+        wants_float=True,
+    ),
     _scalar("x", (PLACE,), always(FLOAT), "the first coordinate of a point", "x(location)"),
     _scalar("y", (PLACE,), always(FLOAT), "the second coordinate of a point", "y(location)"),
     _scalar(
@@ -326,6 +336,7 @@ SCALARS: Final[tuple[FunctionSignature, ...]] = (
         always(TIME),
         "the beginning of the interval, counted from 1970 or a third argument",
         "date_bin(15 MINUTES, time)",
+        "time_bucket",
     ),
     _scalar(
         "timezone",

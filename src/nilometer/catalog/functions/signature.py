@@ -1,4 +1,4 @@
-"""What is known of a function: its kind, its arguments, the type of its result, and its purpose."""
+"""The signature of a function: its kind, its arguments, the type of its result, and its purpose."""
 
 from __future__ import annotations
 

@@ -12,10 +12,12 @@ from nilometer import algebra
 from nilometer.algebra import Collection
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.lowering.eager import eager
-from nilometer.dataflow.lowering.fusion import Items, Keys, fused
+from nilometer.dataflow.lowering.fusion import Items, Keys, fused, fused_session
 from nilometer.dataflow.lowering.partials import MergeLogic, completed, evaluated, initial_items
+from nilometer.dataflow.lowering.summaries import Summarised, summaries_for, with_summaries
 from nilometer.errors import InternalError, UnsupportedError
 from nilometer.operators import aggregate as aggregate_operator
+from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 from nilometer.plan.physical import (
     Aggregate,
     AggregateEvaluate,
@@ -37,7 +39,7 @@ def evaluate(node: AggregateEvaluate, flow: Dataflow) -> int:
     while isinstance(below, AggregateMerge | Exchange):
         below = below.input
     if isinstance(below, AggregateInit):
-        return _whole(node, below.input, flow)
+        return _whole(node, below.input, flow, summaries_for(below))
     if node.completeness is not None:
         raise UnsupportedError(
             "the gateway cannot tell COMPLETENESS from partial results",
@@ -57,9 +59,11 @@ def merge(node: AggregateMerge, flow: Dataflow) -> int:
     return flow.add_logic(node, MergeLogic(node), node.inputs)
 
 
-def _whole(node: Aggregate | AggregateEvaluate, below: Node, flow: Dataflow) -> int:
+def _whole(
+    node: Aggregate | AggregateEvaluate, below: Node, flow: Dataflow, summaries: Summarised | None = None
+) -> int:
     items = tuple((item.name, item.aggregate) for item in node.items)
-    return _aggregate(node, _keys(node), items, node.completeness, below, flow)
+    return _aggregate(node, _keys(node), items, node.completeness, below, flow, summaries)
 
 
 def _keys(node: Aggregate | AggregateEvaluate | AggregateInit) -> Keys:
@@ -73,10 +77,17 @@ def _aggregate(
     completeness: algebra.Completeness | None,
     below: Node,
     flow: Dataflow,
+    summaries: Summarised | None = None,
 ) -> int:
+    sessions = fused_session(keys, items, below)
+    if sessions is not None:
+        aggregated, stream = sessions
+        return flow.add_operator(node, aggregated, (stream,))
     together = fused(keys, items, completeness, below)
     if together is not None:
         spec, stream = together
+        if summaries is not None and isinstance(spec, WindowAggregate) and spec.sliding:
+            return with_summaries(node, spec, stream, summaries, flow)
         return flow.add_operator(node, spec, (stream,))
     if completeness is not None:
         raise InternalError("COMPLETENESS of what is not a time window")

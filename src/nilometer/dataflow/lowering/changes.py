@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from nilometer.dataflow.dataflow import Dataflow
-from nilometer.dataflow.lowering.sources_of import acquisition_interval, id_type
+from nilometer.dataflow.lowering.sources_of import id_type
 from nilometer.dataflow.lowering.stateless import transform_of
 from nilometer.dataflow.stages import Operator, Transform
+from nilometer.dataflow.ticks import acquisition_interval
 from nilometer.operators.evaluate.evaluate import compile_projection
 from nilometer.operators.frames import stream_dtypes
 from nilometer.operators.join_changes import Edge, JoinChanges, Side

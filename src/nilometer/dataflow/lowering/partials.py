@@ -17,11 +17,13 @@ from nilometer.dataflow.stages import Transform
 from nilometer.errors import DataError
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, Expression, type_of
+from nilometer.operators.aggregate_items import within
 from nilometer.operators.frames import dtypes, empty, from_bytes, to_bytes
 from nilometer.operators.logic import Output, Progress, no_evaluations
+from nilometer.operators.set_aside import without
 from nilometer.plan.logical import AggregateItem
 from nilometer.plan.physical import AggregateEvaluate, AggregateInit, AggregateMerge
-from nilometer.types import FLOAT, INT, INT_MAXIMUM, INT_MINIMUM, Kind
+from nilometer.types import FLOAT, INT, Kind
 
 
 def initial_items(node: AggregateInit) -> Items:
@@ -102,8 +104,9 @@ class MergeLogic:
         else:
             merged = rows.select(self._merged)
         for name in self._integers:
-            if not merged.get_column(name).is_between(INT_MINIMUM, INT_MAXIMUM).fill_null(True).all():
-                raise DataError("a SUM beyond 64 bits", hint="sum a FLOAT instead: SUM(x * 1.0)")
+            if not (inside := within(merged.get_column(name))).all():
+                error = DataError("a SUM beyond 64 bits", hint="sum a FLOAT instead: SUM(x * 1.0)")
+                merged = without(merged, ~inside, error)
         kept = [*self._system, *(pl.col(name).cast(dtype) for name, dtype in self._columns.items())]
         return Output(merged.select(kept), listed)
 

@@ -1,11 +1,11 @@
-"""Properties of the sources of a stream's tuples: the type of their ids, and their acquisition interval."""
+"""Properties of the sources of a stream's tuples: the type of their ids, and the grid of their windows."""
 
 from __future__ import annotations
 
 from nilometer.algebra import Collection
 from nilometer.algebra.grid import Grid
 from nilometer.plan import physical
-from nilometer.types import INT, Type
+from nilometer.types import INT, Kind, Type
 
 
 def source_type(node: physical.Node) -> Type | None:
@@ -39,27 +39,35 @@ def grid_of(window: physical.TimeWindow) -> Grid | None:
     return window.grid.over(leaf.stream.delay for leaf in leaves)
 
 
-def acquisition_interval(node: physical.Node) -> int | None:
-    """The interval of a sensed extent, also after filters, projections, LAG, SAMPLE and joins with tables;
-    None for other streams."""
+def time_column(node: physical.Node) -> str | None:
+    """The column of a stream that holds the time of each tuple; None if it is not known to. The tuples of one source then
+    have the same order by this column and by ticks."""
     match node:
-        case physical.SpAcquire(stream=stream):
-            return stream.every
+        case physical.SpAcquire():
+            name = f"{node.alias}.time"
+            return name if any(c.name == name and c.type.kind is Kind.TIME for c in node.schema) else None
+        case physical.Project(input=input, items=items):
+            before = time_column(input)
+            return next((i.name for i in items if before is not None and str(i.expression) == before), None)
+        case physical.Rename(input=input):
+            before = time_column(input)
+            columns = zip(node.schema.names, input.schema.names, strict=True)
+            return next((new for new, old in columns if old == before), None)
+        case physical.NlJoin(left=left, right=right) | physical.HashJoin(left=left, right=right):
+            kinds = {left.collection, right.collection}
+            if kinds != {Collection.STREAM, Collection.TABLE}:
+                return None
+            return time_column(left if left.collection is Collection.STREAM else right)
         case (
             physical.Select()
-            | physical.Project()
-            | physical.Rename()
-            | physical.Unnest()
             | physical.Exchange()
+            | physical.Unnest()
             | physical.Lag()
             | physical.Sample()
             | physical.Analytic()
             | physical.Limit()
         ):
-            return acquisition_interval(node.inputs[0])
-        case physical.NlJoin(left=left, right=right) | physical.HashJoin(left=left, right=right):
-            if node.collection is not Collection.STREAM:
-                return None
-            return acquisition_interval(left if left.collection is Collection.STREAM else right)
+            before = time_column(node.inputs[0])
+            return before if before in node.schema.names else None
         case _:
             return None

@@ -58,7 +58,7 @@ def transform_of(node: Node) -> Transform:
         case Project(items=items):
             projector = compile_projection((item.name, item.expression) for item in items)
             system = SYSTEM[node.collection]
-            return lambda rows: projector(rows, system)
+            return lambda rows: projector.of_sound(rows, system)
         case Rename():
             names = dict(zip(node.input.schema.names, node.schema.names, strict=True))
             return lambda rows: rows.rename(names)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.lowering.changes import changes
-from nilometer.dataflow.lowering.sources_of import acquisition_interval, grid_of, id_type
+from nilometer.dataflow.lowering.sources_of import grid_of, id_type
+from nilometer.dataflow.ticks import acquisition_interval
 from nilometer.operators import fill as fill_operator
 from nilometer.operators import keyed_row_window as keyed_operator
 from nilometer.operators import row_window as row_operator
@@ -41,7 +42,8 @@ def row_window(node: RowWindow, flow: Dataflow) -> int:
 
 def fill(node: Fill, flow: Dataflow) -> int:
     """A row for each group that an evaluation lacks."""
-    return flow.add_operator(node, fill_operator.Fill(node.schema, node.keys, node.previous))
+    windows = tuple((item.name, item.expression) for item in node.windows)
+    return flow.add_operator(node, fill_operator.Fill(node.schema, node.keys, node.method, windows))
 
 
 def to_stream(node: RStream | IStream | DStream, flow: Dataflow) -> int:

@@ -19,10 +19,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import polars as pl
 
+from nilometer.algebra.summary import READINGS
 from nilometer.catalog.extents import Stream
 from nilometer.ingest.payloads import FieldCounts, Garbled
 from nilometer.operators.frames import dtype, empty
@@ -46,7 +47,7 @@ class Presence:
 
     `time` is a heartbeat: nothing earlier will come from this sensor. `listening` is the time, by the
     gateway's clock, until which its receiver is on (fjords.txt section 3.2). `command` is the number of the
-    command that the sensor obeys, 0 for none.
+    command that the sensor obeys, 0 for none. `battery` is the share of its energy that is left, from 0 to 1.
     """
 
     sensor: int | str
@@ -55,6 +56,7 @@ class Presence:
     time: int | None = None
     listening: int | None = None
     command: int | None = None
+    battery: float | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class ReadResult:
     number of readings of the same `part` that came before these, like the sequence number of an idempotent
     producer. A part is a file; a source without parts uses "". `kept`, if given, replaces everything that was
     remembered of the parts before this result: parts that are gone are not in it. `fields` counts what the
-    payloads lack or have beyond the declaration.
+    payloads lack or have beyond the declaration. `summaries` (plan/summaries.py) come in a result of their own,
+    without rows, so that they keep their order among the readings.
     """
 
     status: Status
@@ -79,6 +82,7 @@ class ReadResult:
     part: str = ""
     kept: Mapping[str, int] | None = None
     fields: FieldCounts = field(default_factory=FieldCounts)
+    summaries: pl.DataFrame | None = None
 
     @property
     def garbled_count(self) -> int:
@@ -87,8 +91,58 @@ class ReadResult:
 
     @property
     def received(self) -> int:
-        """The number of all readings of this result."""
-        return self.rows.height + self.garbled_count
+        """The number of all readings of this result, those in summaries included."""
+        return self.rows.height + self.garbled_count + self.summarised
+
+    @property
+    def summarised(self) -> int:
+        """The number of readings for which summaries stand."""
+        return 0 if self.summaries is None else int(self.summaries.get_column(READINGS).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """Summaries instead of readings: one for each pane `k * every < time <= (k + 1) * every` that has readings.
+    `columns` has the parts of each column that are wanted: count, sum, min, max. The sensor returns `of`. A sensed stream
+    rounds times down to multiples of `grid`.
+
+    >>> Aggregation(600_000_000, "1a2b3c4d", (("pm25", ("count", "sum")),)).as_json()
+    {'every': 600.0, 'of': '1a2b3c4d', 'columns': {'pm25': ['count', 'sum']}}
+    """
+
+    every: int
+    of: str
+    columns: tuple[tuple[str, tuple[str, ...]], ...]
+    grid: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The field of a command."""
+        columns = {name: list(parts) for name, parts in self.columns}
+        said = {"every": self.every / SECOND, "of": self.of, "columns": columns}
+        return said if self.grid is None else said | {"grid": self.grid / SECOND}
+
+    @staticmethod
+    def from_json(said: Mapping[str, Any]) -> Aggregation:
+        """Read the output of `as_json`."""
+        columns = tuple((name, tuple(parts)) for name, parts in said["columns"].items())
+        return Aggregation(
+            round(said["every"] * SECOND), said["of"], columns, _microseconds(said.get("grid"))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Send on change: within a pane `k * every < time <= (k + 1) * every`, a reading whose `columns` are those of the
+    reading sent before need not be sent."""
+
+    every: int
+    columns: tuple[str, ...]
+    grid: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The field of a command."""
+        said: dict[str, Any] = {"every": self.every / SECOND, "columns": list(self.columns)}
+        return said if self.grid is None else said | {"grid": self.grid / SECOND}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +151,9 @@ class Command:
     microseconds.
 
     `interval` 0 means the sensor's own rate. If `intervals` are given, a reading at a multiple of any of them is
-    enough; a sensor that does not know them samples every `interval`, which has all their ticks. `filter` is an expression over the stream's columns ("TRUE":
-    send all). The sensor returns `number` in its status. After a new number it sends its first reading
+    enough; a sensor that does not know them samples every `interval`, which has all their ticks. `filter` is an
+    expression over the stream's columns ("TRUE": send all). `aggregate` asks for summaries; without it, or if the sensor
+    does not know it, the readings themselves are sent. The sensor returns `number` in its status. After a new number it sends its first reading
     whatever the filter says, and then a heartbeat at least every `heartbeat`. A sleeping sensor looks for
     commands every `listen`.
 
@@ -118,6 +173,8 @@ class Command:
     heartbeat: int | None = None
     listen: int | None = None
     intervals: tuple[int, ...] | None = None
+    aggregate: Aggregation | None = None
+    changes: Changes | None = None
 
     def as_json(self) -> bytes:
         """The payload for the command topic, with durations in seconds, as sensors expect them."""
@@ -130,6 +187,8 @@ class Command:
             "heartbeat": _seconds(self.heartbeat),
             "listen": _seconds(self.listen),
             "intervals": None if self.intervals is None else [each / SECOND for each in self.intervals],
+            "aggregate": None if self.aggregate is None else self.aggregate.as_json(),
+            "changes": None if self.changes is None else self.changes.as_json(),
         }
         return json.dumps({name: value for name, value in fields.items() if value is not None}).encode()
 
@@ -137,6 +196,7 @@ class Command:
     def from_json(data: bytes) -> Command:
         """Read the output of `as_json`."""
         fields = json.loads(data)
+        changes = fields.get("changes")
         return Command(
             _microseconds(fields.get("interval")),
             fields.get("filter"),
@@ -146,6 +206,14 @@ class Command:
             _microseconds(fields.get("heartbeat")),
             _microseconds(fields.get("listen")),
             tuple(round(each * SECOND) for each in fields["intervals"]) if fields.get("intervals") else None,
+            Aggregation.from_json(fields["aggregate"]) if fields.get("aggregate") else None,
+            None
+            if not changes
+            else Changes(
+                round(changes["every"] * SECOND),
+                tuple(changes["columns"]),
+                _microseconds(changes.get("grid")),
+            ),
         )
 
 
@@ -207,6 +275,11 @@ class Adapter:
 
     def acknowledge(self, handle: object) -> None:
         """The readings of the result with this handle are durable: the source may forget them."""
+
+    def gave_up(self, handle: object) -> None:
+        """The readings of the result with this handle were shed, and counted. A source need not send them again,
+        unless somebody waits for each of them."""
+        self.acknowledge(handle)
 
     def command(self, sensor: int | str, command: Command) -> bool:  # noqa: ARG002
         """Send a command to a sensor; False if that is not possible."""

@@ -1,7 +1,7 @@
 """Who may write to a TCP port: everyone on this machine, or everyone who knows the token.
 
-A port that other machines can reach needs `token=`, or `open=1`, which says that anyone may write. With a token, the
-first line of each connection is the token. A connection with another first line is closed, and nothing of it is kept.
+A port that other machines can reach needs `token=`, or `open=1`, which says that anyone may write, or sensors with
+certificates (`tls://...&ca=`, server_tls.py). With a token, the first line of each connection is the token. A connection with another first line is closed, and nothing of it is kept.
 """
 
 from __future__ import annotations
@@ -23,12 +23,19 @@ class Admission:
         token = address.options.get("token")
         if token is not None and not token.strip():
             raise ConfigurationError(f"the token of '{address}' is empty", hint="write token=${AIR_TOKEN}")
-        if token is None and not is_loopback(address.host) and address.options.get("open") != "1":
+        signed = address.scheme == "tls" and bool(address.options.get("ca"))
+        if (
+            token is None
+            and not signed
+            and not is_loopback(address.host)
+            and address.options.get("open") != "1"
+        ):
             raise ConfigurationError(
                 f"'{address}' lets every machine that reaches this port write to the stream",
                 hint="add ?token=${AIR_TOKEN}, which sensors send as their first line; or ?open=1, if anyone may write",
             )
         self._token = None if token is None else token.strip().encode()
+        self._what = "token" if address.scheme != "tls" else "certificate or token"
         self.denied = 0
         self._denied_at = 0
 
@@ -54,7 +61,7 @@ class Admission:
         lasting trouble of the stream."""
         if not self.denied or now - self._denied_at > MINUTE:
             return None
-        return f"{self.denied} connection{'' if self.denied == 1 else 's'} without the right token, closed"
+        return f"{self.denied} connection{'' if self.denied == 1 else 's'} without the right {self._what}, closed"
 
 
 def is_loopback(host: str) -> bool:

@@ -19,6 +19,7 @@ import polars as pl
 from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream
 from nilometer.catalog.near_misses import near_misses
+from nilometer.dataflow.sources import summary_dtypes
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters.adapter import Adapter, Clock, Command, Presence, ReadResult, Status
 from nilometer.ingest.adapters.replay import BATCH, PacedAdapter, Piece
@@ -54,6 +55,9 @@ class LiveField(Protocol):
 
     def advance(self, until: int) -> tuple[pl.DataFrame, tuple[Presence, ...]]:
         """The readings and presences up to the time `until`."""
+
+    def take_summaries(self) -> pl.DataFrame | None:
+        """The summaries that came with the last step; None if there are none."""
 
     def command(self, sensor: int | str, command: Command) -> bool:
         """Obey as soon as the sensor listens; False if there is no such sensor."""
@@ -103,6 +107,7 @@ class FieldAdapter(Adapter):
         self.speed = speed
         self.mailbox = field.mailbox
         self._began: tuple[int, int] | None = None
+        self._next: ReadResult | None = None
         self._greatest: Callable[[], int | None] | None = None
 
     def begin_after(self, greatest: Callable[[], int | None]) -> None:
@@ -119,6 +124,9 @@ class FieldAdapter(Adapter):
     def read(self) -> ReadResult:
         if self._began is None:
             return self.nothing(Status.END)
+        if self._next is not None:
+            result, self._next = self._next, None
+            return result
         now, following = self.clock(), self.field.next_tick
         until = self._theirs(now) if self.speed else following
         if until < following:
@@ -126,6 +134,15 @@ class FieldAdapter(Adapter):
         frame, presences = self.field.advance(until)
         rows, garbled = _read(frame, self.stream)
         said = tuple(self._ours(presence, now) for presence in presences)
+        summaries = self.field.take_summaries()
+        if summaries is not None:
+            # Their heartbeats promise that nothing earlier comes: they must not overtake the summaries.
+            brought = ReadResult(
+                Status.NEW_VALUE, self._none, (), said, summaries=_typed(summaries, self.stream)
+            )
+            if not rows.height and not garbled:
+                return brought
+            self._next, said = brought, ()
         if not rows.height and not garbled and not said:
             return self.nothing()
         return ReadResult(Status.NEW_VALUE, rows, garbled, said)
@@ -134,6 +151,8 @@ class FieldAdapter(Adapter):
     def due(self) -> int | None:
         if not self.speed or self._began is None:
             return None
+        if self._next is not None:
+            return self.clock()
         clock, theirs = self._began
         return clock + max(0, -int((theirs - self.field.next_tick) // self.speed))
 
@@ -154,6 +173,18 @@ class FieldAdapter(Adapter):
         return replace(
             presence, arrived=now, listening=now + max(1, round(left / self.speed) if self.speed else SECOND)
         )
+
+
+def _typed(summaries: pl.DataFrame, stream: Stream) -> pl.DataFrame:
+    """Summaries in the columns of the stream, which may have fewer than the field, or ids of another type."""
+    names = {name.lower(): name for name in summaries.columns}
+    wanted = summary_dtypes(stream)
+    return summaries.select(
+        pl.col(names[name.lower()]).cast(kind).alias(name)
+        if name.lower() in names
+        else pl.lit(None, dtype=kind).alias(name)
+        for name, kind in wanted.items()
+    )
 
 
 def _read(frame: pl.DataFrame, stream: Stream) -> tuple[pl.DataFrame, tuple[Garbled, ...]]:

@@ -13,7 +13,8 @@ the rest. Unread messages take bounded memory (inbox.py). The broker discards a 
 Packet Size). Configure the broker to keep enough: Mosquitto drops messages beyond `max_queued_messages`, 1000 by
 default.
 
-`<topic>/status` carries presence, retained and as last will (presence.py). `<topic>/command` takes commands,
+`<topic>/status` carries presence, retained and as last will (presence.py). `<topic>/summary` carries summaries of
+readings, for sensors that were asked for them (payloads/summaries.py). `<topic>/command` takes commands,
 retained: it is a mailbox that the sensor reads when it listens.
 
 This uses paho, not aiomqtt: aiomqtt wraps paho in a coroutine for each message, and neither its queue nor its
@@ -29,7 +30,7 @@ import contextlib
 import hashlib
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -53,10 +54,11 @@ from nilometer.ingest.adapters.adapter import Adapter, Clock, Command, Presence,
 from nilometer.ingest.adapters.inbox import Inbox
 from nilometer.ingest.adapters.presence import read_status
 from nilometer.ingest.payloads import Decoder, Format, Garbled, Messages, Times, TopicPattern
+from nilometer.ingest.payloads.summaries import read_summaries
 from nilometer.memory import budget
 from nilometer.types import DAY, SECOND
 
-STATUS, COMMAND = "/status", "/command"
+STATUS, COMMAND, SUMMARY = "/status", "/command", "/summary"
 RECEIVE = 20_000
 SESSION = 7 * DAY
 COMMANDS = 10_000
@@ -72,6 +74,10 @@ that another client takes our session: the broker may not say so (Mosquitto 2.0 
 LIMIT = 64 << 20
 """The largest message, in bytes, if the memory of the process allows it."""
 OPTIONS = "format time receive limit client_id session keepalive ca retry".split()
+
+
+_Item = tuple[bytes, str, int, int, int]
+"""Payload, topic, arrival, connection, packet id (0 for QoS 0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +105,22 @@ class MqttAdapter(Adapter):
             times=address.word("time", Times.EITHER),
         )
         receive = min(address.count("receive", RECEIVE), 65_535)
-        # (payload, topic, arrival, connection, packet id; 0 for QoS 0)
-        self._inbox: Inbox[tuple[bytes, str, int, int, int]] = Inbox(receive, lambda item: len(item[0]))
+        self._inbox: Inbox[_Item] = Inbox(receive, lambda item: len(item[0]))
+        self._left: list[_Item] = []
         self.wake = self._inbox.wake
         self.connected = threading.Event()
         """Set while subscribed."""
         self.client_id = address.options.get("client_id") or _client_id(stream, identity, self.pattern)
         self.session = self.client_id if address.duration("session", SESSION) >= SECOND else None
         self._connection = 0
-        self._since: float | None = None
+        self._since: int | None = None
         self._short_lives = self._taken_over = 0
         self._lock = threading.Lock()
         self._trouble: str | None = "not opened yet"
         self._open = False
         self._topics: dict[str, str] = {}
         self._commands: dict[str, MQTTMessageInfo] = {}
+        self._most_commands = COMMANDS
         plain = self.pattern.plain
         self._anywhere = plain == "#" or plain.endswith("/#")
         self._status_levels = plain.count("/") + 1
@@ -163,7 +170,7 @@ class MqttAdapter(Adapter):
         self._client.loop_start()
 
     def read(self) -> ReadResult:
-        items = self._inbox.take()
+        items = self._run()
         if not items:
             return self.nothing(Status.NO_VALUE if self._open else Status.END)
         handle = Acknowledgement(tuple((item[3], item[4]) for item in items if item[4]))
@@ -173,6 +180,8 @@ class MqttAdapter(Adapter):
         data = items if not statuses else [item for item in items if not self._is_status(item[1])]
         data = [item for item in data if not item[1].endswith(COMMAND)] if self._anywhere else data
         presences, garbled = self._presences(statuses)
+        if data and self._is_summary(data[0][1]):
+            return self._summaries(data, presences, strange + garbled, arrival, handle)
         payloads, topics, arrived, _, _ = zip(*data, strict=True) if data else ((), (), (), (), ())
         self._learn(topics)
         decoded = self._decoder.decode(Messages(payloads, arrived, topics))
@@ -184,6 +193,39 @@ class MqttAdapter(Adapter):
             arrival,
             handle,
             fields=decoded.fields,
+        )
+
+    def _run(self) -> list[_Item]:
+        """The next messages: readings or summaries, not both, so that these keep their order in the log. Statuses
+        stay where they are."""
+        items = self._left or list(self._inbox.take())
+        self._left = []
+        run: bool | None = None
+        for place, item in enumerate(items):
+            if self._is_status(item[1]):
+                continue
+            summary = self._is_summary(item[1])
+            if run is not None and summary != run:
+                self._left = items[place:]
+                self._inbox.wake.set()  # there is more to read
+                return items[:place]
+            run = summary
+        return items
+
+    def _summaries(
+        self,
+        items: list[_Item],
+        presences: tuple[Presence, ...],
+        strange: tuple[Garbled, ...],
+        arrival: int,
+        handle: Acknowledgement,
+    ) -> ReadResult:
+        own = [(item[0], item[1].removesuffix(SUMMARY), item[1]) for item in items]
+        rows, garbled = read_summaries(
+            [(payload, self.pattern.sensor(topic), whole) for payload, topic, whole in own], self.stream
+        )
+        return ReadResult(
+            Status.NEW_VALUE, self._none, strange + garbled, presences, arrival, handle, summaries=rows
         )
 
     def acknowledge(self, handle: object) -> None:
@@ -199,11 +241,15 @@ class MqttAdapter(Adapter):
         topic = self._topics.get(str(sensor)) or self.pattern.topic_of(str(sensor))
         if topic is None or set(str(sensor)) & set("+#/\0"):
             return False
+        if command.aggregate is not None and self._anywhere:
+            command = replace(command, aggregate=None)  # no topic of its own is left for summaries
         # Retained, so that a sensor that sleeps or restarts finds the latest demand.
         sent = self._client.publish(topic + COMMAND, command.as_json(), qos=1, retain=True)
         self._commands[topic] = sent
-        if len(self._commands) > COMMANDS:
+        if len(self._commands) > self._most_commands:
             self._commands = {name: info for name, info in self._commands.items() if not info.is_published()}
+            # If the broker takes none, the next look comes after twice as many: looks stay cheap on average.
+            self._most_commands = max(COMMANDS, 2 * len(self._commands))
         return True
 
     def close(self) -> None:
@@ -247,12 +293,13 @@ class MqttAdapter(Adapter):
             return
         if self.session is not None and self.session_begun and not flags.session_present:
             self.sessions_lost += 1
-        self._since = time.monotonic()
+        self._since = self.clock()
         with self._lock:
             self._connection += 1
         filters = [(self.pattern.filter, SubscribeOptions(qos=1, retainHandling=1))]
         if not self._anywhere:
             filters.append((self.pattern.plain + STATUS, SubscribeOptions(qos=1, retainHandling=0)))
+            filters.append((self.pattern.plain + SUMMARY, SubscribeOptions(qos=1, retainHandling=1)))
         client.subscribe(filters)
 
     def _on_subscribe(
@@ -273,7 +320,7 @@ class MqttAdapter(Adapter):
         with self._lock:
             self._connection += 1
             self.connected.clear()
-        short = self._since is not None and time.monotonic() - self._since < SHORT / SECOND
+        short = self._since is not None and 0 <= self.clock() - self._since < SHORT
         self._short_lives = self._short_lives + 1 if short else 0
         self._since = None
         self._blame(client, reason)
@@ -300,12 +347,10 @@ class MqttAdapter(Adapter):
 
     # ---- status and topics -------------------------------------------------------------------------------------------
 
-    def _own(
-        self, items: list[tuple[bytes, str, int, int, int]]
-    ) -> tuple[list[tuple[bytes, str, int, int, int]], tuple[Garbled, ...]]:
+    def _own(self, items: list[_Item]) -> tuple[list[_Item], tuple[Garbled, ...]]:
         """Split messages into those of our topics and the others. A session brings all topics it was ever
         subscribed to, even by another client."""
-        topics = [item[1].removesuffix(STATUS) if self._is_status(item[1]) else item[1] for item in items]
+        topics = [self._plain(item[1]) for item in items]
         ours = self.pattern.matches(pl.Series(topics, dtype=pl.String))
         if ours.all():
             return items, ()
@@ -318,9 +363,16 @@ class MqttAdapter(Adapter):
     def _is_status(self, topic: str) -> bool:
         return topic.endswith(STATUS) and (self._anywhere or topic.count("/") == self._status_levels)
 
-    def _presences(
-        self, items: list[tuple[bytes, str, int, int, int]]
-    ) -> tuple[tuple[Presence, ...], tuple[Garbled, ...]]:
+    def _is_summary(self, topic: str) -> bool:
+        return topic.endswith(SUMMARY) and not self._anywhere and topic.count("/") == self._status_levels
+
+    def _plain(self, topic: str) -> str:
+        """The topic of the readings to which a status or summary belongs."""
+        if self._is_status(topic):
+            return topic.removesuffix(STATUS)
+        return topic.removesuffix(SUMMARY) if self._is_summary(topic) else topic
+
+    def _presences(self, items: list[_Item]) -> tuple[tuple[Presence, ...], tuple[Garbled, ...]]:
         presences, garbled = [], []
         for payload, topic, arrived, _, _ in items:
             own = topic.removesuffix(STATUS)
@@ -331,7 +383,15 @@ class MqttAdapter(Adapter):
             elif said is not None:
                 sensors = said.sensors or (sensor,)
                 presences += [
-                    Presence(sensor, said.online, arrived, said.time, said.listening, said.command)
+                    Presence(
+                        sensor,
+                        said.online,
+                        arrived,
+                        said.time,
+                        said.listening,
+                        said.command,
+                        said.battery,
+                    )
                     for sensor in sensors
                 ]
             elif payload:  # an empty payload only clears the retained message

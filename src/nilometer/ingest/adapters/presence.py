@@ -38,11 +38,13 @@ class Said:
     listening: int | None = None
     command: int | None = None
     sensors: tuple[str, ...] | None = None
+    battery: float | None = None
 
     def as_json(self) -> bytes:
         """The payload for a status topic."""
         fields: dict[str, Any] = {"state": "online" if self.online else "offline"}
         fields |= {"time": self.time, "listening": self.listening, "command": self.command}
+        fields |= {"battery": self.battery}
         fields |= {"sensors": None if self.sensors is None else list(self.sensors)}
         return json.dumps({name: value for name, value in fields.items() if value is not None}).encode()
 
@@ -67,7 +69,15 @@ def read_status(payload: bytes) -> Said | None:
         _time(fields.get("listening")),
         command if isinstance(command, int) and not isinstance(command, bool) else None,
         tuple(map(str, sensors)) if isinstance(sensors, list) else None,
+        _share(fields.get("battery")),
     )
+
+
+def _share(value: object) -> float | None:
+    """A share from 0 to 1; a number up to 100 is a percentage. None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 100:
+        return None
+    return float(value) if value <= 1 else value / 100
 
 
 def _time(value: object) -> int | None:

@@ -46,6 +46,7 @@ SCHEMES: dict[str, Callable[[Stream, Address, Clock, str | None], Adapter]] = {
     "http": _http,
     "https": _http,
     "tcp": _tcp,
+    "tls": _tcp,
     "file": _file,
     "directory": _file,
 }

@@ -1,31 +1,39 @@
 """A TCP server: sensors connect and write lines, each a JSON text, a SenML pack or a CSV record.
 
-`tcp://0.0.0.0:4000?token=${AIR_TOKEN}` listens (admission.py says who may write). If the first line of a connection consists of column names, it is
-the CSV header for that connection. A line longer than `limit` is garbled, up to its end; an unfinished line
-at the end of a connection is garbled too. When the inbox is full nothing is read, so the senders wait.
+`tcp://0.0.0.0:4000?token=${AIR_TOKEN}` listens (admission.py says who may write), and `tls://` does with TLS
+(server_tls.py). If the first line of a connection consists of column names, it is the CSV header for that connection. A
+line longer than `limit` is garbled, up to its end; an unfinished line at the end of a connection is garbled too. When
+the inbox is full nothing is read, so the senders wait.
 
-The law: a client that is slow, broken or gone costs the others nothing; every line is a reading or a dead
-letter.
+The law: a client that is slow, broken, silent or gone costs the others nothing (connections.py); every line is a
+reading or a dead letter.
 """
 
 from __future__ import annotations
 
 import selectors
 import socket
+import ssl
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream
 from nilometer.errors import ResourceError
-from nilometer.ingest.adapters import admission
+from nilometer.ingest.adapters import admission, server_tls
 from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
+from nilometer.ingest.adapters.connections import LOGIN, Connections
 from nilometer.ingest.adapters.inbox import Inbox
 from nilometer.ingest.payloads import Decoder, Format, Garbled, Messages, Times
 from nilometer.ingest.payloads.csv_lines import CsvLines
+from nilometer.types import HOUR, SECOND
 
-OPTIONS = "format time limit receive clients".split()
+OPTIONS = "format time limit receive clients idle".split()
 _CHUNK = 1 << 16
+_LOOK = 1.0
+"""Seconds between two looks for silent connections."""
 
 
 @dataclass
@@ -40,18 +48,30 @@ class _Client:
     overlong: bool = False
     admitted: bool = False
     denied: bool = False
+    shaking: bool = False
+    """Whether the TLS handshake is under way."""
 
 
 class TcpLinesAdapter(Adapter):
     """Listens on one port."""
 
-    def __init__(self, stream: Stream, address: Address, clock: Clock) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        address: Address,
+        clock: Clock,
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__(stream, clock)
-        address.check([*OPTIONS, *admission.OPTIONS])
+        address.check([*OPTIONS, *admission.OPTIONS, *server_tls.OPTIONS])
+        self._tls = server_tls.server_context(address)
         self._admission = admission.Admission(address)
+        self._seconds = seconds
         self.address = address
         self._limit = address.count("limit", _CHUNK)
-        self._clients = address.count("clients", 10_000)
+        self._clients: Connections[_Client] = Connections(
+            address.count("clients", 10_000), address.duration("idle", HOUR) / SECOND
+        )
         self._decoder = Decoder(
             stream, format=address.word("format", Format.AUTO), times=address.word("time", Times.EITHER)
         )
@@ -103,42 +123,89 @@ class TcpLinesAdapter(Adapter):
         self._thread = None
         for key in list(self._selector.get_map().values()):
             assert isinstance(key.fileobj, socket.socket)
+            if key.data is not None:
+                self._clients.drop(key.fd)
             key.fileobj.close()
         self._selector.close()
         self._stop.close()
 
     @property
     def trouble(self) -> str | None:
-        return self._admission.trouble(self.clock())
+        """Strangers at the port, or more sensors than there is room for."""
+        return self._admission.trouble(self.clock()) or self._crowd
 
     # ---- the thread --------------------------------------------------------------------------------------------------
 
     def _serve(self) -> None:
         while True:
-            for key, _ in self._selector.select():
+            ready = self._selector.select(_LOOK)
+            began = self._seconds()
+            for key, _ in ready:
                 if key.fileobj is self._stopped:
                     return
                 if key.data is None:
                     self._accept()
-                else:
+                elif key.fd in self._selector.get_map():  # an earlier one may have closed it
                     self._receive(key.data)
+            now = self._seconds()
+            if now - began <= _LOOK:  # else we kept the senders waiting, and their silence is ours
+                self._clients.sweep(now, self._login, self._cut)
+
+    @property
+    def _login(self) -> float | None:
+        """The seconds that a connection may take to say who it is, if it must."""
+        return LOGIN if self._admission.required or self._tls is not None else None
+
+    @property
+    def _crowd(self) -> str | None:
+        if not self._clients.crowded:
+            return None
+        return f"more than {self._clients.bound} connections (clients=, ulimit -n): silent ones are closed for new ones"
 
     def _accept(self) -> None:
         try:
             connection, peer = self._listener.accept()
         except OSError:
             return
-        if len(self._selector.get_map()) - 2 >= self._clients:
+        if not self._clients.admit(self._seconds(), self._cut):
             connection.close()
             return
         connection.setblocking(False)
-        client = _Client(connection, f"{peer[0]}:{peer[1]}")
+        if self._tls is not None:
+            connection = self._tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        client = _Client(connection, f"{peer[0]}:{peer[1]}", shaking=self._tls is not None)
+        self._clients.add(connection.fileno(), client, self._seconds())
         self._selector.register(connection, selectors.EVENT_READ, client)
 
+    def _shake(self, client: _Client) -> None:
+        """Go on with the TLS handshake."""
+        assert isinstance(client.connection, ssl.SSLSocket)
+        try:
+            client.connection.do_handshake()
+        except ssl.SSLWantReadError:
+            self._selector.modify(client.connection, selectors.EVENT_READ, client)
+        except ssl.SSLWantWriteError:
+            self._selector.modify(client.connection, selectors.EVENT_WRITE, client)
+        except (OSError, ValueError):
+            self._admission.deny(self.clock())
+            self._end(client)
+        else:
+            client.shaking = False
+            self._selector.modify(client.connection, selectors.EVENT_READ, client)
+            if not self._admission.required:
+                self._clients.spoke(client.connection.fileno(), client, self._seconds())
+            self._receive(client)
+
     def _receive(self, client: _Client) -> None:
+        if client.shaking:
+            self._shake(client)
+            return
         try:
             data = client.connection.recv(_CHUNK)
-        except BlockingIOError:
+            if isinstance(client.connection, ssl.SSLSocket):
+                while left := client.connection.pending():  # no event tells of what is decrypted already
+                    data += client.connection.recv(left)
+        except (BlockingIOError, ssl.SSLWantReadError):
             return
         except OSError:
             data = b""
@@ -150,6 +217,8 @@ class TcpLinesAdapter(Adapter):
         client.rest += data
         *lines, rest = client.rest.split(b"\n")
         client.rest = rest
+        if lines:
+            self._clients.spoke(client.connection.fileno(), client, self._seconds())
         for line in lines:
             self._line(client, bytes(line))
         if client.denied or (
@@ -167,8 +236,15 @@ class TcpLinesAdapter(Adapter):
             client.overlong = True
             client.rest.clear()
 
+    def _cut(self, client: _Client) -> None:
+        """End a connection that was silent for too long, or makes room for another."""
+        if client.rest and not client.overlong:
+            self._put(client, bytes(client.rest), "the connection was silent within the line, and was closed")
+        self._end(client)
+
     def _end(self, client: _Client) -> None:
         self._selector.unregister(client.connection)
+        self._clients.drop(client.connection.fileno())
         client.connection.close()
 
     def _line(self, client: _Client, line: bytes) -> None:

@@ -89,7 +89,7 @@ class Backlog:
                 pl.int_range(first, max(first, result.rows.height), self._keep_every, eager=True)
             ]
             result = replace(result, rows=kept, garbled=())
-            readings, size = before - kept.height, _size(result)
+            readings, size = before - result.received, _size(result)
         handles: list[object] = []
         while not self._fits(size):
             oldest = self.pop()
@@ -108,4 +108,5 @@ class Backlog:
 
 def _size(result: ReadResult) -> int:
     letters = sum(len(letter.payload) + _LETTER_BYTES for letter in result.garbled)
-    return int(result.rows.estimated_size()) + letters
+    summaries = 0 if result.summaries is None else int(result.summaries.estimated_size())
+    return int(result.rows.estimated_size()) + letters + summaries

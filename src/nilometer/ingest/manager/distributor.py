@@ -78,6 +78,10 @@ class Distributor:
         """The query's offset in each of its streams."""
         return {feed.stream: feed.offset for feed in self._of(query)}
 
+    def skipped(self, query: str) -> int:
+        """The rows of its streams that were deleted from the logs before the query had read them."""
+        return sum(feed.skipped for feed in self._of(query))
+
     def end(self, stream: str) -> Offset:
         """The offset up to which the stream's entries may be read."""
         return self._rings[stream].durable

@@ -18,11 +18,14 @@ from typing import Any
 
 import polars as pl
 
+from nilometer.algebra.summary import READINGS
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow.ledger import StreamLedger
-from nilometer.dataflow.sources import Batch
+from nilometer.dataflow.sources import Batch, Summaries
 from nilometer.ingest.adapters.adapter import ReadResult
+from nilometer.ingest.manager.known_ids import KnownIds
 from nilometer.ingest.manager.seen_keys import LIMIT, SeenKeys, key_of
+from nilometer.ingest.manager.seen_summaries import SeenSummaries
 from nilometer.ingest.payloads import FieldCounts
 from nilometer.log import Letter, StreamLog
 from nilometer.log import letters as dead
@@ -63,9 +66,11 @@ class Entrance:
         time = stream.column("time")
         assert time is not None, "a stream without a time"
         self._time = time.name
+        self.ids = KnownIds()
         log.keep_key()
         columns = key_of(stream)
         self.keys = SeenKeys(stream, columns, log, keys) if columns else None
+        self._summaries: SeenSummaries | None = None
 
     @property
     def consumed(self) -> Mapping[str, int]:
@@ -90,13 +95,18 @@ class Entrance:
 
     def admit(
         self, result: ReadResult, now: int | None = None, *, lead: int = 0, end: int | None = None
-    ) -> Batch | None:
+    ) -> Batch | Summaries | None:
         """Append the accepted readings of a result and return them. `lead`: how far the clock that stamped
         the arrival had been set back. `end`: how far the source has been read after the result, if part of it
         was shed. Raises ResourceError, and then nothing has changed."""
         arrived = None if result.arrived is None else result.arrived + lead
+        if result.summaries is not None:
+            return self._admit_summaries(result, result.summaries, arrived, now)
         rows, letters, repeated = self._unread(result)
         rows, refused, garbled, future = self._sorted_out(rows, arrived, now)
+        rows, strange = self._of_known_ids(rows, arrived if arrived is not None else now)
+        refused += strange
+        garbled += sum(frame.height for frame in strange)
         before = rows.height
         if self.keys is not None:
             rows = self.keys.fresh(rows)
@@ -125,6 +135,50 @@ class Entrance:
         if self.keys is not None:
             self.keys.remember(rows)
         return Batch(rows) if rows.height else None
+
+    def _admit_summaries(
+        self, result: ReadResult, summaries: pl.DataFrame, arrived: int | None, now: int | None
+    ) -> Summaries | None:
+        """Append the summaries of a result, which has no rows. Each is accepted or refused as a whole."""
+        assert not result.rows.height, "readings and summaries in one result"
+        stamp = arrived if arrived is not None else now
+        letters = [dead.frame_of(_letters(result.garbled, arrived, now))]
+        rows, future = summaries, 0
+        if arrived is not None and rows.height:
+            early = rows.get_column(self._time) > arrived + self.stream.future
+            if early.any():
+                refused = rows.filter(early)
+                future = int(refused.get_column(READINGS).sum())
+                letters.append(self._quarantined(refused, pl.lit("a summary from the future"), stamp))
+                rows = rows.filter(~early)
+        before = int(rows.get_column(READINGS).sum())
+        if self._summaries is None:
+            self._summaries = SeenSummaries(self.stream, self.log)
+        rows = self._summaries.fresh(rows)
+        appended = int(rows.get_column(READINGS).sum())
+        delta = StreamLedger(
+            received=result.received,
+            appended=appended,
+            garbled=result.garbled_count,
+            future=future,
+            duplicate=before - appended,
+        )
+        if not result.received:
+            return None
+        note = self._note(self.ledger + delta, self._consumed, self.fields)
+        frame, writer = pl.concat(letters), self.log.writer
+        if rows.height:
+            if frame.height and self._lettered is not result:
+                writer.letters(frame)
+                self._lettered = result
+            times = rows.get_column(self._time)
+            writer.summaries(rows, times=(int(times.min()), int(times.max())), note=note)  # type: ignore[arg-type]
+        else:
+            writer.letters(frame, note=note)
+        self._lettered = None
+        self.ledger = self._noted = self.ledger + delta
+        self._summaries.remember(rows)
+        return Summaries(rows) if rows.height else None
 
     def session(self, name: str, lost: int = 0) -> None:
         """Remember that a server keeps this session for us, and that it has lost it so many times more. Durable with
@@ -189,6 +243,17 @@ class Entrance:
                 future = int(early.sum())
                 rows = rows.filter(~early)
         return rows, refused, garbled, future
+
+    def _of_known_ids(self, rows: pl.DataFrame, stamp: int | None) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
+        """The readings of ids for which there is room, and the others as letters."""
+        identity = self.stream.column("id")
+        if identity is None or not rows.height:
+            return rows, []
+        beyond = self.ids.beyond(rows.get_column(identity.name))
+        if beyond is None:
+            return rows, []
+        reason = pl.lit(f"a new id, and the stream has sent {self.ids.most:,} ids already")
+        return rows.filter(~beyond), [self._quarantined(rows.filter(beyond), reason, stamp)]
 
     def _quarantined(
         self, rows: pl.DataFrame, reason: pl.Expr | pl.Series, arrived: int | None

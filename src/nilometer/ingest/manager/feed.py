@@ -1,7 +1,7 @@
 """One stream of one query: a place in the stream's ring, or a cursor on the log while the query is behind.
 
 The law: a feed gives every durable entry from its offset on, once and in order. A new feed that begins at
-`offset` goes on in the same way.
+`offset` goes on in the same way. Rows that retention deleted before the feed had read them are counted.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ class Feed:
         self.offset = offset
         self._log = log
         self._ring = ring
+        self.skipped = 0
+        """The rows that were deleted from the log before the feed had read them."""
         self._cursor: Cursor | None = None
         self._place: Place | None = ring.join(offset) if ring.reaches(offset) else None
 
@@ -42,7 +44,9 @@ class Feed:
                 return None
             if self._cursor is None:
                 self._cursor = self._log.cursor(self.offset)
+            deleted = self._cursor.skipped
             entry = self._cursor.next()
+            self.skipped += self._cursor.skipped - deleted
             # Even without an entry the cursor may have moved on, past entries that retention deleted.
             after = self._cursor.offset if entry is None else entry.after
             if after == self.offset:

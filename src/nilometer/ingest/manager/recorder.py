@@ -195,7 +195,8 @@ class Recorder:
                 written = True
                 if batch is not None:
                     self._appended(batch)
-                    self.order.check(batch)
+                    if isinstance(batch, Batch):
+                        self.order.check(batch)
                 if waiting.result.handle is not None:
                     handles.append(waiting.result.handle)
                 self.backlog.pop()

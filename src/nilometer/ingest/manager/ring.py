@@ -18,7 +18,7 @@ from collections import deque
 from dataclasses import dataclass
 from itertools import islice
 
-from nilometer.dataflow.sources import Batch
+from nilometer.dataflow.sources import Heartbeat
 from nilometer.ingest.manager.handed import Handed
 from nilometer.log import Offset
 
@@ -51,7 +51,7 @@ class _Kept:
 
 def size_of(handed: Handed) -> int:
     """The bytes that an entry takes."""
-    rows = handed.entry.rows.estimated_size() if isinstance(handed.entry, Batch) else 0
+    rows = 0 if isinstance(handed.entry, Heartbeat) else handed.entry.rows.estimated_size()
     return int(rows) + ENTRY_BYTES
 
 

@@ -1,8 +1,10 @@
 """Finds the rows of a batch whose key is new to the log (NULL = NULL), in bounded memory.
 
 Memory holds about `limit` of the newest keys: all those from the tick `floor` on. Older keys are looked up in
-the log itself. The log knows the times of each segment and record, so a look-up reads only the records near
-that time. After a restart the newest keys are loaded from the log. A key without the time may come back at
+the log itself, if a Bloom filter of all older keys says that they may be there. The filter is made from the log when
+the first old reading comes, and takes 64 MiB from then on. So readings that are old and new, such as a backlog that a
+sensor sends late, read nothing. The log knows the times of each segment and record, so a look-up reads only the
+records near the times of the keys. After a restart the newest keys are loaded from the log. A key without the time may come back at
 any time. So a fingerprint of eight bytes stays for every such key that has left memory, and a key with a
 matching fingerprint is looked up in the whole log. Once there are more than `fingerprints` of them, readings
 are refused with a ResourceError.
@@ -16,12 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow.keys import column_of, identity_of, is_timed, key_columns, key_frame, prints_of
 from nilometer.errors import ResourceError
 from nilometer.ingest.manager.fingerprints import Fingerprints
+from nilometer.kernels.bloom import Bloom
 from nilometer.log import StreamLog
 from nilometer.log.doubles import keys_in
 from nilometer.log.segment import Damage
@@ -33,6 +37,12 @@ LIMIT = 1_000_000
 
 FINGERPRINTS = 1 << 27
 """How many fingerprints of keys without the time are kept: one gigabyte."""
+
+FILTER = 29
+"""The Bloom filter of older keys has two to the power of this many bits."""
+
+SPANS = 16
+"""Old keys are looked up in at most so many spans of time."""
 
 _ROW = "@row"
 
@@ -55,6 +65,7 @@ class SeenKeys:
         log: StreamLog,
         limit: int = LIMIT,
         fingerprints: int = FINGERPRINTS,
+        filter_bits: int = FILTER,
     ) -> None:
         self.columns = list(columns)
         self.limit = limit
@@ -66,6 +77,10 @@ class SeenKeys:
         self._kept = list(dict.fromkeys((TICK, *columns)))
         self._most_fingerprints = fingerprints
         self._fingerprints = Fingerprints()
+        self._filter_bits = filter_bits
+        self._older: Bloom | None = None
+        self.scans = 0
+        """How often the log was read."""
         # The keys are kept in chunks, so that adding a batch does not copy all of them.
         self._chunks: list[_Chunk] = []
         self._size = 0
@@ -96,6 +111,9 @@ class SeenKeys:
 
     def _remember(self, keys: pl.DataFrame) -> None:
         if self.floor != INT_MINIMUM and self._timed:
+            if self._older is not None:
+                older = keys.filter(pl.col(TICK) < self.floor)
+                self._older.add(prints_of(older.select(self.columns)))
             keys = keys.filter(pl.col(TICK) >= self.floor)
         if not keys.height:
             return
@@ -143,6 +161,8 @@ class SeenKeys:
             # More keys than the limit may remain, since several share the floor's tick. If all do, none is
             # dropped.
             kept = keys.filter(pl.col(TICK) >= floor)
+            if self._older is not None:
+                self._older.add(prints_of(keys.filter(pl.col(TICK) < floor).select(self.columns)))
             self.floor = max(self.floor, floor)
         else:
             kept = keys[-self.limit :]
@@ -157,7 +177,10 @@ class SeenKeys:
         if not keys.height or not self._log.exists:
             return keys.clear()
         if self._timed:
-            return keys.clear() if self.floor == INT_MINIMUM else keys.filter(pl.col(TICK) < self.floor)
+            old = keys.clear() if self.floor == INT_MINIMUM else keys.filter(pl.col(TICK) < self.floor)
+            if not old.height:
+                return old
+            return old.filter(pl.Series(self._filter().has(prints_of(old.select(self.columns)))))
         if not len(self._fingerprints):
             return keys.clear()
         return keys.filter(pl.Series(self._fingerprints.has(prints_of(keys.select(self.columns)))))
@@ -169,12 +192,24 @@ class SeenKeys:
         wanted = keys.select(self.columns)
         found = [
             known.select(self._kept).join(wanted, on=self.columns, how="semi", nulls_equal=True)
-            for known in self._scan(_span(keys) if self._timed else None)
+            for span in (_spans(keys) if self._timed else [None])
+            for known in self._scan(span)
         ]
         return pl.concat(found) if found else keys.select(self._kept).clear()
 
+    def _filter(self) -> Bloom:
+        """The filter of all keys below the floor."""
+        if self._older is None:
+            self._log.writer.written()
+            self._older = Bloom(self._filter_bits)
+            for known in self._scan((INT_MINIMUM, self.floor)):
+                older = known.filter(pl.col(TICK) < self.floor)
+                self._older.add(prints_of(older.select(self.columns)))
+        return self._older
+
     def _scan(self, ticks: tuple[int, int | None] | None = None) -> Iterator[pl.DataFrame]:
         """The keys of the log's rows; only of rows in the range of ticks, if one is given."""
+        self.scans += 1
         span = None
         if ticks is not None:
             span = (ticks[0], None if ticks[1] is None else ticks[1] + (self._stream.every or 1))
@@ -212,6 +247,14 @@ def _passed_over(_: Damage) -> None:
 def key_of(stream: Stream) -> list[str]:
     """The columns that identify a reading; none for a pushed stream without a KEY."""
     return key_columns(stream, identity_of(stream))
+
+
+def _spans(keys: pl.DataFrame) -> list[tuple[int, int]]:
+    """The ticks of the keys in a few spans, divided at the widest gaps."""
+    ticks = np.unique(keys.get_column(TICK).to_numpy())
+    gaps = np.diff(ticks)
+    cuts = np.sort(np.argsort(gaps)[::-1][: SPANS - 1]) + 1
+    return [(int(part[0]), int(part[-1])) for part in np.split(ticks, cuts)]
 
 
 def _span(keys: pl.DataFrame) -> tuple[int, int]:

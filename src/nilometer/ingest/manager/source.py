@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from nilometer.catalog.extents import Stream
+from nilometer.dataflow.failures import Caught
 from nilometer.errors import ConfigurationError, DataError, NilometerError
 from nilometer.ingest.adapters.adapter import Adapter, Clock, Command, ReadResult, Status
 from nilometer.ingest.adapters.wake import Wake
@@ -105,7 +106,7 @@ class Source:
                 self._open_adapter()
         except (DataError, ConfigurationError) as error:
             self._failed_for_good(error)
-        except Exception as error:
+        except Caught as error:
             self._failed(error)
 
     def _enter(self) -> None:
@@ -171,10 +172,10 @@ class Source:
         if adapter is not None:
             try:
                 adapter.close()
-            except Exception as error:
+            except Caught as error:
                 self._trouble = _text(error)
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: BaseException) -> None:
         self._close_adapter()
         wait, self._backoff = self._backoff.failed()
         self._happened(Event.RAISED)
@@ -231,7 +232,7 @@ class Source:
         except (DataError, ConfigurationError) as error:
             self._failed_for_good(error)
             return None
-        except Exception as error:
+        except Caught as error:
             self._failed(error)
             return None
         self._turn = Turn(now + self._settings.look, result.status is Status.NEW_VALUE)
@@ -268,7 +269,7 @@ class Source:
             self._acknowledge([result.handle])
             return
         shed = self.recorder.put(result)
-        self._acknowledge([handle for handle in shed.handles if handle is not None])
+        self._acknowledge([handle for handle in shed.handles if handle is not None], shed=True)
 
     def _look_for_takeover(self, now: int) -> None:
         """Follow the other process's log, and check now and then whether it has been released."""
@@ -277,7 +278,7 @@ class Source:
             self._follower.follow()
             if self._follower.asks(now, self._settings.retry):
                 self._enter()
-        except Exception as error:
+        except Caught as error:
             self._failed(error)
             return
         if self.recorder.entrance is not None:
@@ -299,14 +300,14 @@ class Source:
             self._close_adapter()
         return entries or bool(handles)
 
-    def _acknowledge(self, handles: Iterable[object]) -> None:
+    def _acknowledge(self, handles: Iterable[object], *, shed: bool = False) -> None:
         try:
             for handle in handles:
                 assert isinstance(handle, tuple)
                 adapter, own = handle
                 if self._adapter is not None and adapter is self._adapter:
-                    self._adapter.acknowledge(own)
-        except Exception as error:
+                    (self._adapter.gave_up if shed else self._adapter.acknowledge)(own)
+        except Caught as error:
             self._failed(error)
 
     # ---- messages to the source ------------------------------------------------------------------------------------------
@@ -325,7 +326,7 @@ class Source:
             return False
         try:
             return self._adapter.command(sensor, command)
-        except Exception as error:
+        except Caught as error:
             self._failed(error)
             return False
 
@@ -337,7 +338,7 @@ class Source:
             try:
                 adapter.close()
                 self._open_adapter()
-            except Exception as error:
+            except Caught as error:
                 self._failed(error)
 
     def expect(self, interval: int | None, each: pl.DataFrame | None = None) -> None:
@@ -384,7 +385,7 @@ class Source:
         )
 
 
-def _text(error: Exception) -> str:
+def _text(error: BaseException) -> str:
     if isinstance(error, NilometerError):
         return error.message if error.detail is None else f"{error.message}: {error.detail}"
     return str(error) or type(error).__name__

@@ -113,7 +113,9 @@ class StreamManager:
         opened: dict[str, Source] = {}
         for name, stream in wanted.items():
             if name not in self._sources:
-                opened[name] = source = self._closing.get(name) or self._new(stream)
+                closing = self._closing.get(name)
+                kept = closing is not None and closing.stream == stream
+                opened[name] = source = closing if closing is not None and kept else self._new(stream)
                 source.prepare()
         self._sources |= opened
         for name in opened:
@@ -144,6 +146,10 @@ class StreamManager:
     def offsets(self, query: str) -> dict[str, Offset]:
         """The query's offsets. Registered again with them as `start`, it goes on after its last entry."""
         return self._distributor.offsets(query)
+
+    def skipped(self, query: str) -> int:
+        """The rows of its streams that were deleted from the logs before the query had read them."""
+        return self._distributor.skipped(query)
 
     # ---- the loop --------------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """Decodes a batch of messages of a declared stream into typed rows and garbled readings, columnar.
 
 The format is the one asked for, or each message's own by its first characters: `{` or `[` is JSON, an array
-of records with SenML's names is SenML, anything else is CSV. A column comes from the payload or from the
-topic (topics.py says which wins). A reading without a time gets its time of arrival, unless the stream
+of records with SenML's names is SenML, anything else is CSV. Influx lines are read only if they are asked for. A
+column comes from the payload or from the topic (topics.py says which wins). A reading without a time gets its time of arrival, unless the stream
 requires valid times. Several such readings of one sensor are stamped a microsecond apart, in their order: if
 they had the same time, a KEY (id, time) would keep only the first.
 
@@ -21,6 +21,7 @@ import polars as pl
 from nilometer.catalog.extents import Stream
 from nilometer.ingest.payloads.csv_lines import CsvLines
 from nilometer.ingest.payloads.field_counts import FieldCounts
+from nilometer.ingest.payloads.influx_lines import read_influx
 from nilometer.ingest.payloads.messages import MESSAGE, REASON, Decoded, Garbled, Messages, RawReadings
 from nilometer.ingest.payloads.senml import read_senml
 from nilometer.ingest.payloads.topics import TopicPattern
@@ -42,6 +43,7 @@ class Format(StrEnum):
     JSON = "json"
     SENML = "senml"
     CSV = "csv"
+    INFLUX = "influx"
 
 
 class Times(StrEnum):
@@ -60,6 +62,8 @@ def format_of(content_type: str | None) -> Format:
         return Format.SENML
     if kind == "text/csv":
         return Format.CSV
+    if kind in ("application/vnd.influx.line-protocol", "text/vnd.influx.line-protocol"):
+        return Format.INFLUX
     return Format.AUTO
 
 
@@ -111,7 +115,7 @@ class Decoder:
         texts, broken = _texts(messages.payloads, self._encoding)
         formats = self._formats(texts, format or self.format)
         parts: list[RawReadings] = []
-        for kind in (Format.JSON, Format.SENML, Format.CSV):
+        for kind in (Format.JSON, Format.SENML, Format.CSV, Format.INFLUX):
             chosen = formats == kind.value
             if chosen.all():
                 parts.append(self._read(kind, texts, np.asarray(messages.arrived, dtype=np.int64)))
@@ -150,6 +154,8 @@ class Decoder:
                 return read_senml(texts, arrived, self._values, self._id, self._time, self._form)
             case Format.CSV:
                 return self._csv.read(texts)
+            case Format.INFLUX:
+                return read_influx(texts, tuple(column.name for column in self.stream.columns), self._form)
             case _:
                 found = self._json.read(texts)
                 unknown, looked = self._json.unknown(texts)
@@ -182,7 +188,7 @@ class Decoder:
             Garbled(messages.payloads[number], reason, messages.sources[number], count)
             for number, (reason, count) in sorted(letters.items())
         )
-        return Decoded(rows.drop(MESSAGE), garbled, fields)
+        return Decoded(rows.drop(MESSAGE), garbled, fields, rows.get_column(MESSAGE))
 
     def _missing(self, rows: pl.DataFrame) -> dict[str, int]:
         """By column, how many sound readings have no value."""

@@ -52,6 +52,8 @@ class Decoded:
     rows: pl.DataFrame
     garbled: tuple[Garbled, ...] = ()
     fields: FieldCounts = field(default_factory=FieldCounts)
+    messages: pl.Series | None = None
+    """For each row, the number of the message that it came in."""
 
     @property
     def received(self) -> int:

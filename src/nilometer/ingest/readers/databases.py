@@ -10,6 +10,7 @@ import re
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 import pyarrow as pa
@@ -17,7 +18,10 @@ import pyarrow as pa
 from nilometer.catalog.address import Address
 from nilometer.errors import DataError, NilometerError, ResourceError
 from nilometer.ingest.readers.reading import RawFile, match_columns, row_numbers
-from nilometer.types import Column
+from nilometer.types import MILLISECOND, SECOND, Column
+
+TIMEOUT = 60 * SECOND
+"""How long a table of PostgreSQL may take to be read, unless its address says `timeout=`."""
 
 _SQLITE = "sqlite:///"
 _SCHEME = re.compile(r"^(sqlite|postgres(?:ql)?)(?:\+\w+)?://")
@@ -77,8 +81,7 @@ def _connect(url: str) -> Any:
             return sqlite.connect(f"file:{os.path.abspath(path)}?mode=ro")
         import adbc_driver_postgresql.dbapi as postgresql  # type: ignore[import-untyped]
 
-        address = Address.parse(url)
-        return postgresql.connect(_SCHEME.sub("postgresql://", address.url))
+        return postgresql.connect(_patient(Address.parse(url)))
     except ImportError as error:
         raise ResourceError(f"the database driver {error.name} is not installed") from None
     except NilometerError:
@@ -89,6 +92,19 @@ def _connect(url: str) -> Any:
             detail=Address.parse(url).hide(_first_line(error)),
             hint="check that the server runs, and check the host, port and user in the URL",
         ) from None
+
+
+def _patient(address: Address) -> str:
+    """The URL for libpq. A server that is away, or a table that somebody has locked, is waited for `timeout` at most."""
+    base, _, query = _SCHEME.sub("postgresql://", address.url).partition("?")
+    given = [part for part in query.split("&") if part and not part.startswith("timeout=")]
+    names = {part.partition("=")[0] for part in given}
+    if "connect_timeout" not in names:
+        given.append("connect_timeout=10")
+    if "options" not in names:
+        milliseconds = max(1, address.duration("timeout", TIMEOUT) // MILLISECOND)
+        given.append("options=" + quote(f"-c statement_timeout={milliseconds}"))
+    return f"{base}?{'&'.join(given)}"
 
 
 def _quoted(table: str) -> str:

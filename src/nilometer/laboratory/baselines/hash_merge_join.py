@@ -97,7 +97,7 @@ def flush_choice(sizes: Integers, memory: int, a: float, b: float, policy: str) 
 
 
 @dataclass(frozen=True)
-class _Run:
+class _SortedRun:
     """The tuples of both sources in one bucket, sorted by key. All pairs within it have been made."""
 
     sides: tuple[Tuples, Tuples]
@@ -114,7 +114,7 @@ class HashMergeJoin:
         self._window = NO_WINDOW if spec.window is None else spec.window
         self._limit = NO_LIMIT if spec.memory is None else spec.memory
         self._tables = TwoTables(spec.buckets)
-        self._runs: list[list[_Run]] = [[] for _ in range(spec.buckets)]
+        self._runs: list[list[_SortedRun]] = [[] for _ in range(spec.buckets)]
         self._tally = new_tally()
         self._arrivals = 0
         self._outputs = 0
@@ -178,7 +178,7 @@ class HashMergeJoin:
     def _write(self, bucket: int) -> None:
         """Write a bucket pair to disk as one run. If it holds nothing in memory, there is no run."""
         left, right = (self._tables.take(source, bucket) for source in (0, 1))
-        run = _Run((_by_key(left), _by_key(right)))
+        run = _SortedRun((_by_key(left), _by_key(right)))
         if len(run):
             self._runs[bucket].append(run)
             self._tally[WRITTEN] += len(run)
@@ -197,7 +197,7 @@ class HashMergeJoin:
             order = np.argsort(together.keys, kind="stable")
             sides.append(together.where(order))
             numbers.append(number[order])
-        run = _Run((sides[0], sides[1]))
+        run = _SortedRun((sides[0], sides[1]))
         runs.append(run)
         self._tally[READ] += len(run)
         self._tally[WRITTEN] += len(run)
@@ -221,7 +221,9 @@ class HashMergeJoin:
                 while len(runs) > 1:
                     found += self._merge(bucket)
                 left, right = runs.pop().sides
-                kept = _Run((left.where(left.times >= limits[0]), right.where(right.times >= limits[1])))
+                kept = _SortedRun(
+                    (left.where(left.times >= limits[0]), right.where(right.times >= limits[1]))
+                )
                 if len(kept):
                     runs.append(kept)
         for source, limit in enumerate(limits):

@@ -2,7 +2,9 @@
 their own.
 """
 
+from nilometer.laboratory.benchmarks.demand import demand
 from nilometer.laboratory.benchmarks.edge import edge
+from nilometer.laboratory.benchmarks.http import http
 from nilometer.laboratory.benchmarks.joins import joins
 from nilometer.laboratory.benchmarks.memory import memory
 from nilometer.laboratory.benchmarks.operators import operators
@@ -19,6 +21,8 @@ BENCHMARKS = {
     "placement": placement,
     "simulator": simulator,
     "queries": queries,
+    "demand": demand,
+    "http": http,
 }
 NAMES = (*BENCHMARKS, JOINS, SPARK)
 

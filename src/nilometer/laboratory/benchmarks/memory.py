@@ -40,7 +40,8 @@ KEY_QUERIES, MANY_QUERIES = 10, 100
 KEY_LIMIT, MANY_LIMIT = 600.0, 1_000.0
 """In megabytes."""
 TURNS = 30
-LAG = 5.0
+LAG = 1.0
+"""In seconds of the processor: a turn is one second of the sensors."""
 
 
 class Flood(Adapter):

@@ -1,13 +1,15 @@
 """`nilometer bench queries`: many standing queries over one stream, durable, in one process.
 
 Readings come in batches of a tenth of a second at 10,000 a second, by a clock that the benchmark turns, as fast as the
-queries take them. Each query commits its answers. A reading is in the answers of about one query, whatever the number
-of queries. The peer is one runtime for each query: ten of them are measured, and their time is divided by ten.
+queries take them. Each query commits its answers; after ten seconds of readings all states are saved. A reading is in
+the answers of about one query, whatever the number of queries. The peer is one runtime for each query, each with its
+own log and its own copy of the readings. It is run for up to ten queries, over fewer readings.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -33,12 +35,18 @@ BATCH = RATE // 10
 START = 1_767_225_600_000_000
 SCHEMA = "CREATE STREAM cars (speed FLOAT, lane INT, kind STRING) PUSHED FROM 'bench://cars';"
 COUNTS = (1, 10, 100, 1_000, 10_000)
+MOST_ROWS = 20 * RATE
+JOINED_ROWS = 2 * RATE
+"""The joins share no state, and each answers by itself: they get fewer readings."""
+PEER_ROWS = RATE
+MOST_RUNTIMES = 10
+"""Up to this many queries are also run with one runtime each: a hundred take minutes."""
 FEWEST = 100
 """A filter passes at most one reading in this many."""
 
 
 @dataclass(frozen=True)
-class Run:
+class Measured:
     """One run: processor and wall seconds for the readings, seconds to install, fsyncs, files, MiB, answers."""
 
     cpu: float
@@ -49,31 +57,44 @@ class Run:
     memory: float
     answers: int
 
+    def note(self, what: str, rows: int) -> str:
+        """The run in a line."""
+        return (
+            f"{what:<33} {rows / self.wall:>9,.0f} readings/s  CPU {self.cpu:7.2f} s  {self.memory:6.0f} MiB"
+            f"  {self.fsyncs:>4} fsyncs  {self.files:>3} files  {self.answers:>9,} rows"
+            f"  installed in {self.install:6.2f} s"
+        )
+
 
 def queries(rows: int, sensors: int) -> Result:
     """Run the benchmark with this many readings for each number of queries."""
     return on_one_core(__name__, rows, sensors)
 
 
-def measure(rows: int, _sensors: int, counts: Sequence[int] = COUNTS) -> Result:
+def measure(
+    rows: int, _sensors: int, counts: Sequence[int] = COUNTS, kinds: Sequence[str] | None = None
+) -> Result:
     """The part that runs in its own process."""
-    rows = max(BATCH, min(rows, 5 * RATE) // BATCH * BATCH)
+    most = max(BATCH, min(rows, MOST_ROWS) // BATCH * BATCH)
     measurements, targets, notes = [], [], []
-    run(1, comparison, BATCH)  # compiles the kernels
-    for name, text in FILTERS.items():
-        alone = sum(run(1, text, rows).cpu for _ in range(10)) / 10
+    for name, text in QUERIES.items():
+        if kinds is not None and name not in kinds:
+            continue
+        rows = min(most, JOINED_ROWS) if text is join else most
+        run(1, text, BATCH)  # compiles the kernels
         found = {}
-        for count in counts:
+        for count in [count for count in counts if count <= MOST[name]]:
             found[count] = one = run(count, text, rows)
+            peer, peer_rows = None, min(rows, PEER_ROWS)
+            if count <= MOST_RUNTIMES:
+                peer = sum(run(1, text, peer_rows, number, count).cpu for number in range(count))
             measurements.append(
-                Measurement(f"{count:,} {name}", one.cpu, alone * count, rows, one.answers, None)
+                Measurement(f"{count:,} {name}", one.cpu, peer, rows, one.answers, None, peer_rows)
             )
-            notes.append(
-                f"{count:>6,} {name:<12} {rows / one.wall:>9,.0f} readings/s  CPU {one.cpu:7.2f} s"
-                f"  {one.memory:6.0f} MiB  {one.fsyncs:>4} fsyncs  {one.files:>3} files"
-                f"  installed in {one.install:6.2f} s"
-            )
-        largest = max(counts)
+            note = one.note(f"{count:,} {name}", rows)
+            notes.append(note)
+            print(note, file=sys.stderr, flush=True)
+        largest = max(found)
         targets.append(
             Target(
                 f"{largest:,} {name}: CPU seconds for a second of readings",
@@ -81,32 +102,20 @@ def measure(rows: int, _sensors: int, counts: Sequence[int] = COUNTS) -> Result:
                 1.0,
             )
         )
-        if {100, 1_000} <= set(counts):
+        if {100, 1_000} <= set(found):
             each = (found[1_000].cpu - found[100].cpu) / 900
             targets.append(
                 Target(f"{name}: the thousandth query's cost over the first's", each / found[1].cpu, 0.01)
             )
-    for name, text, most in (
-        ("windows of different RANGE", window, 1_000),
-        ("joins of different windows", join, 1_000),
-    ):
-        alone = sum(run(1, text, BATCH).cpu for _ in range(3)) / 3
-        for count in [n for n in (10, 100, 1_000) if n <= min(most, max(counts))]:
-            one = run(count, text, BATCH)
-            measurements.append(
-                Measurement(f"{count:,} {name}", one.cpu, alone * count, BATCH, one.answers, None)
+            each = (found[1_000].install - found[100].install) / 900
+            first = found[100].install / 100
+            targets.append(
+                Target(f"{name}: installing the thousandth over one of the first hundred", each / first, 1.2)
             )
-            if one.cpu > 60:
-                notes.append(
-                    f"{count:,} {name} took {one.cpu:.0f} s for {BATCH:,} readings; more were not tried"
-                )
-                break
     notes.append(
         "eKuiper publishes 8,000 rules at 800 messages/s on two cores, and 300 rules x 500 messages/s."
     )
-    setting = (
-        f"{rows:,} readings in batches of {BATCH:,} ({BATCH:,} for windows and joins), durable, one core"
-    )
+    setting = f"{most:,} readings in batches of {BATCH:,} (joins: at most {JOINED_ROWS:,}), durable, one core"
     return Result("queries", "one each", setting, tuple(measurements), tuple(targets), tuple(notes))
 
 
@@ -121,7 +130,8 @@ def comparison(number: int, count: int) -> str:
 
 def conjunction(number: int, count: int) -> str:
     """A comparison and an equality."""
-    least = 1.0 - min(1.0, 100 / max(count, FEWEST))
+    widest = 100 / max(count, FEWEST)
+    least = 1.0 - widest * (1.0 - 0.5 * (number // 100) / (1 + count // 100))
     return f"SELECT time, id, speed FROM cars WHERE speed > {least!r} AND lane = {number % 100}"
 
 
@@ -154,18 +164,25 @@ def join(number: int, _count: int) -> str:
     )
 
 
-FILTERS: dict[str, Callable[[int, int], str]] = {
+QUERIES: dict[str, Callable[[int, int], str]] = {
     "comparisons": comparison,
     "conjunctions": conjunction,
     "IN lists": in_list,
     "strings": string,
+    "windows of different RANGE": window,
+    "joins of different windows": join,
 }
+MOST = dict.fromkeys(QUERIES, 10_000) | {
+    "windows of different RANGE": 1_000,
+    "joins of different windows": 1_000,
+}
+"""The largest number of queries of each kind."""
 
 
 # ---- one run ---------------------------------------------------------------------------------------------------------
 
 
-class _Tap(Adapter):
+class Tap(Adapter):
     """Gives the batches that were put into it."""
 
     def __init__(self, stream: Stream, clock: Clock, batches: list[pl.DataFrame]) -> None:
@@ -206,8 +223,10 @@ def batches_of(rows: int) -> list[pl.DataFrame]:
     return found
 
 
-def run(count: int, text: Callable[[int, int], str], rows: int) -> Run:
-    """Let this many queries take the readings."""
+def run(
+    count: int, text: Callable[[int, int], str], rows: int, first: int = 0, of: int | None = None
+) -> Measured:
+    """Let this many queries take the readings: those from the `first` on, of so many."""
     waiting: list[pl.DataFrame] = []
     now = START
     batches = batches_of(rows)
@@ -215,13 +234,13 @@ def run(count: int, text: Callable[[int, int], str], rows: int) -> Run:
         folder = Path(place)
         (folder / "schema.sql").write_text(SCHEMA)
         database = connect(folder)
-        outside = Outside(clock=lambda: now, adapter_of=lambda stream, clock: _Tap(stream, clock, waiting))
+        outside = Outside(clock=lambda: now, adapter_of=lambda stream, clock: Tap(stream, clock, waiting))
         before = _memory()
         with Station(database, folder, None, outside) as station:
             began = time.process_time()
             with station.together():
-                for number in range(count):
-                    station.install(database.sql(text(number, count)), f"q{number}", durable=True)
+                for number in range(first, first + count):
+                    station.install(database.sql(text(number, of or count)), f"q{number}", durable=True)
             install = time.process_time() - began
             syncs = _Counted()
             cpu, wall = time.process_time(), time.perf_counter()
@@ -237,7 +256,7 @@ def run(count: int, text: Callable[[int, int], str], rows: int) -> Run:
             memory = _memory() - before
             answers = sum(live.rows for live in station.queries.values())
             files = sum(path.is_file() for path in (folder / ".nilometer").rglob("*"))
-    return Run(cpu, wall, install, syncs.count, files, memory, answers)
+    return Measured(cpu, wall, install, syncs.count, files, memory, answers)
 
 
 class _Counted:

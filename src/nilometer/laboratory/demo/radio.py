@@ -33,6 +33,7 @@ class Radio:
     mailbox: bool = field(init=False)
     _random: np.random.Generator = field(init=False)
     _held: list[tuple[int, pl.DataFrame]] = field(default_factory=list, init=False)
+    _reached: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.mailbox = self.sender.mailbox
@@ -53,6 +54,7 @@ class Radio:
 
     def advance(self, until: int) -> tuple[pl.DataFrame, tuple[Presence, ...]]:
         """The messages up to the time `until` that come through."""
+        self._reached = until
         rows, presences = self.sender.advance(until)
         heard = tuple(p for p in presences if not self._silenced(np.array([int(p.sensor)]), until)[0])
         came = [frame for due, frame in self._held if due <= until]
@@ -60,6 +62,14 @@ class Radio:
         if rows.height:
             came.append(self._through(rows, until))
         return (pl.concat(came) if came else rows), heard
+
+    def take_summaries(self) -> pl.DataFrame | None:
+        """The summaries of the last step that come through."""
+        rows = self.sender.take_summaries()
+        if rows is None:
+            return None
+        lost = self._silenced(rows["id"].to_numpy(), self._reached)
+        return rows.filter(pl.Series(~lost & (self._random.random(rows.height) >= self.lost)))
 
     def _through(self, rows: pl.DataFrame, until: int) -> pl.DataFrame:
         rows = rows.filter(pl.Series(~self._silenced(rows["id"].to_numpy(), until)))

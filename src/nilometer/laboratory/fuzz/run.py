@@ -1,18 +1,21 @@
-"""Fuzzes a target for a while: by atheris if it is installed, else by mutations of the corpus from a seed.
+"""Fuzzes a target for a while: by mutations of the corpus from a seed, or by atheris, guided by coverage.
 
 A crash is an exception that is not ours, or an input that takes longer than `SLOW` seconds.
 """
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
+from pathlib import Path
 from random import Random
-from typing import Any
 
-from nilometer.errors import InternalError, NilometerError
+from nilometer.errors import InternalError, NilometerError, ResourceError
 from nilometer.laboratory.fuzz.targets import Target
 
 SLOW = 10.0
@@ -36,7 +39,9 @@ def attempt(target: Target, data: bytes) -> str | None:
         return f"InternalError: {error.message}"
     except NilometerError:
         pass
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of Polars is no Exception
         return f"{type(error).__name__}: {str(error)[:120]}"
     return "slow" if time.process_time() - began > SLOW else None
 
@@ -88,17 +93,40 @@ WORDS = (
 )  # fmt: skip
 
 
-def with_atheris(target: Target, seconds: int) -> None:
-    """Let atheris look for inputs, guided by coverage. It ends the process."""
-    import sys
+def kept_corpus(folder: Path, name: str) -> tuple[bytes, ...]:
+    """The inputs that are kept for a target in a folder, one file each."""
+    place = folder / name
+    return tuple(path.read_bytes() for path in sorted(place.iterdir())) if place.is_dir() else ()
 
-    atheris: Any = import_module("atheris")
 
-    def once(data: bytes) -> None:
-        crash = attempt(target, data)
-        if crash is not None:
-            raise RuntimeError(crash)
-
-    atheris.instrument_all()
-    atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", f"-max_len={LONGEST}"], once)
-    atheris.Fuzz()
+def with_atheris(name: str, seconds: int, corpus: Path) -> tuple[int, dict[str, bytes]]:
+    """Let atheris look for inputs, guided by coverage, in a process of its own. It begins with the inputs that are
+    kept, and adds those that reach new code. Returns how many it tried, and the input that crashed."""
+    place = corpus / name
+    place.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as crashes:
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "nilometer.laboratory.fuzz.guided",
+                name,
+                str(place),
+                crashes,
+                str(seconds),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "No module named 'atheris'" in done.stderr:
+            raise ResourceError("atheris is not installed", hint="./nilo python -m pip install atheris")
+        found = {path.name.split("-")[0]: path.read_bytes() for path in sorted(Path(crashes).iterdir())}
+    tried = re.findall(r"stat::number_of_executed_units:\s*(\d+)", done.stderr)
+    if found:
+        # The last line of the traceback says what was raised.
+        raised = re.findall(r"^(\w*(?:Error|Exception)\b.*)$", done.stdout + done.stderr, re.MULTILINE)
+        found = {raised[0] if raised else kind: data for kind, data in found.items()}
+    elif not tried:
+        raise InternalError(f"atheris did not run: {done.stderr[-500:]}")
+    return int(tried[-1]) if tried else 0, found

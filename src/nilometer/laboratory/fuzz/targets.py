@@ -15,9 +15,17 @@ import polars as pl
 
 from nilometer.catalog.extents import Stream, stream_columns
 from nilometer.catalog.network_files import import_network
+from nilometer.dataflow.ledger import QueryLedger
 from nilometer.ingest.payloads import Decoder, Format, Messages
 from nilometer.language import parse
-from nilometer.log import StreamLog
+from nilometer.live.state_files import PLACE as STATES
+from nilometer.live.state_files import PREFIX as CHECKPOINT
+from nilometer.live.state_files import State, StateFiles
+from nilometer.log import Offset, StreamLog
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.record import Encoder, RecordKind
+from nilometer.log.results.shared_log import LEFT, Era, Line, Place, SharedLog, index_of_files
+from nilometer.log.results.shared_log import PLACE as COMMITS
 from nilometer.sensornet.motes.serial_frames import FrameKind, FrameReader
 from nilometer.sensornet.motes.values import CType, Field
 from nilometer.types import FLOAT, INT, STRING, Column
@@ -69,6 +77,55 @@ def _segment_bytes() -> bytes:
 SEGMENT = f"{0:020d}-{0:012d}.segment"
 
 
+def _record(data: bytes) -> object:
+    """A record whose frame and checksum are right, and whose body, annex and header are not."""
+    cut = int.from_bytes(data[:2], "little") % (len(data) + 1)
+    kind = RecordKind(data[2] % len(RecordKind) + 1 if len(data) > 2 else 1)
+    rows = data[3] if len(data) > 3 else 0
+    made, _ = Encoder().encode(kind, position=2, number=2, rows=rows, body=data[4:cut], annex=data[cut:])
+    return _segment(_segment_bytes()[: -len(_segment_bytes()) % 8 or None] + bytes(made))
+
+
+def _commits(data: bytes) -> object:
+    """The commit log of all standing queries, as a segment."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / COMMITS
+        place.mkdir(parents=True)
+        (place / SEGMENT).write_bytes(data)
+        index = index_of_files(LocalFiles(place))
+        return {name: index.place(name) for name in index.places}
+
+
+@cache
+def _commit_bytes() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        log = SharedLog(Path(folder))
+        era = Era(0, 1, {"x": pl.Int64()}, {})
+        place = Place("q", "v-1", 0, 0, LEFT, {"s": Offset()}, eras=(era,))
+        frame = pl.DataFrame({"x": [1, 2]})
+        log.commit({1: {"s": Offset(3, 4)}}, [Line(place, (frame,), 1, QueryLedger(), about=True)])
+        log.close()
+        return (Path(folder) / COMMITS / SEGMENT).read_bytes()
+
+
+def _state(data: bytes) -> object:
+    """A file of saved states."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / STATES
+        place.mkdir(parents=True)
+        (place / f"{CHECKPOINT}{1:012d}").write_bytes(data)
+        states = StateFiles(Path(folder))
+        return [states.load(name) for name in states.numbers()], states.damages()
+
+
+@cache
+def _state_bytes() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        state = State("v-1", {"s": Offset()}, {"s": Offset(3, 4)}, 1, {"window": {"rows": b"abc"}})
+        StateFiles(Path(folder)).save({"q": state}, ["q"])
+        return (Path(folder) / STATES / f"{CHECKPOINT}{1:012d}").read_bytes()
+
+
 def _network(suffix: str) -> Callable[[bytes], object]:
     def target(data: bytes) -> object:
         with tempfile.TemporaryDirectory() as folder:
@@ -112,11 +169,28 @@ def targets() -> Mapping[str, Target]:
         ),
         "csv": Target(_payload(Format.CSV), (b"2026-01-01T00:00:00Z,1,3,0.5,a\n", b"1767225600,1,,,\n")),
         "segment": Target(_segment, (_segment_bytes(),)),
+        "record": Target(_record, (b"\x10\0\0\2" + bytes(24), b"\xff\0\2\1" + b'{"marks": [], "note": {}}')),
+        "commits": Target(_commits, (_commit_bytes(),)),
+        "state": Target(_state, (_state_bytes(),)),
         "nss": Target(_network(".nss"), (b"0:1:0.1\n1:0:0.2\n",)),
         "xml": Target(
             _network(".xml"),
             (
                 b'<network-topology><radio-links><radio-link source="0" dest="1" energy="1"/></radio-links></network-topology>',
+            ),
+        ),
+        "toml": Target(
+            _network(".toml"),
+            (
+                b"[network]\nsink = 0\nrange = 30\n[[nodes]]\nid = 0\nx = 0\ny = 0\n[[nodes]]\nid = 1\nx = 9.5\ny = 1\n"
+                b"[[links]]\nsource = 0\ntarget = 1\nquality = 0.9\n",
+            ),
+        ),
+        "geojson": Target(
+            _network(".geojson"),
+            (
+                b'{"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {"id": 1},'
+                b' "geometry": {"type": "Point", "coordinates": [1, 2]}}]}',
             ),
         ),
         "serial": Target(

@@ -93,7 +93,7 @@ class Broker:
         return sum(len(each.queue) + len(each.inflight) for each in sessions)
 
     def disconnect(self) -> None:
-        """All connections break. What was in flight is sent again."""
+        """All connections break. The broker sends the messages in flight again."""
         for client in list(self._clients.values()):
             if client.connected:
                 client.cut()

@@ -1,6 +1,6 @@
 """A disk (log/disk.py) for one life of a process: it fails as told, and kills the process at a step as told.
 
-The law: a dead process changes nothing any more. Its files are closed, and so its locks are free.
+`record` is given every call with its arguments, so that two runs of a story can be compared. The law: a dead process changes nothing any more. Its files are closed, and so its locks are free.
 """
 
 from __future__ import annotations
@@ -8,9 +8,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from zlib import crc32
 
 from nilometer.laboratory.storm.platter import Platter
 from nilometer.log.disk import SYSTEM
@@ -40,11 +42,18 @@ class Weather:
 class FaultyDisk:
     """The disk as one process sees it."""
 
-    def __init__(self, platter: Platter, weather: Weather, random: Random) -> None:
+    def __init__(
+        self,
+        platter: Platter,
+        weather: Weather,
+        random: Random,
+        record: Callable[[bytes], None] | None = None,
+    ) -> None:
         self._platter = platter
         self._weather = weather
         self._random = random
-        self._open: set[int] = set()
+        self._record = record
+        self._open: dict[int, str] = {}
         self._dead = False
         self.calls = 0
         self.failed: dict[str, int] = {}
@@ -54,7 +63,8 @@ class FaultyDisk:
 
     def open(self, path: Path, flags: int, mode: int = 0o644) -> int:
         """A real file descriptor, which `die` closes."""
-        self._step()
+        name = self._platter.name(path)
+        self._step("open", name)
         made = bool(flags & os.O_CREAT) and not path.exists()
         if made:
             self._room()
@@ -63,7 +73,7 @@ class FaultyDisk:
             # A file that is written from the beginning is read back when it is synced.
             flags = flags & ~os.O_WRONLY | os.O_RDWR
         file = SYSTEM.open(path, flags & ~os.O_TRUNC, mode)
-        self._open.add(file)
+        self._open[file] = name
         self._platter.opened(file, path, made=made, emptied=emptied)
         if emptied:
             SYSTEM.truncate(file, 0)
@@ -72,12 +82,12 @@ class FaultyDisk:
     def close(self, file: int) -> None:
         """Close a file; a dead process has none."""
         if file in self._open:
-            self._open.remove(file)
+            del self._open[file]
             SYSTEM.close(file)
 
     def write(self, file: int, data: bytes | memoryview, offset: int) -> int:
         """Write all, part, or nothing."""
-        last = self._step(tears=True)
+        last = self._step("write", self._open.get(file, ""), f"{offset} {crc32(data)}", tears=True)
         if last:
             self._put(file, data[: self._random.randint(0, len(data))], offset)
             self.die()
@@ -95,7 +105,7 @@ class FaultyDisk:
 
     def sync(self, file: int) -> None:
         """Sync, or lose the dirty blocks."""
-        self._step()
+        self._step("sync", self._open.get(file, ""))
         if self._random.random() < self._weather.sync_error:
             self._platter.sync_failed(file)
             self._fail("sync error", errno.EIO)
@@ -103,7 +113,7 @@ class FaultyDisk:
 
     def truncate(self, file: int, size: int) -> None:
         """Cut the file."""
-        self._step()
+        self._step("truncate", self._open.get(file, ""), str(size))
         before = os.fstat(file).st_size
         SYSTEM.truncate(file, size)
         if size > before:
@@ -111,27 +121,27 @@ class FaultyDisk:
 
     def rename(self, path: Path, target: Path) -> None:
         """Rename."""
-        self._step()
+        self._step("rename", self._platter.name(path), self._platter.name(target))
         self._platter.removes(target)
         SYSTEM.rename(path, target)
 
     def unlink(self, path: Path) -> None:
         """Delete."""
-        self._step()
+        self._step("unlink", self._platter.name(path))
         if path.exists():
             self._platter.removes(path)
             SYSTEM.unlink(path)
 
     def sync_directory(self, directory: Path) -> None:
         """Make names durable."""
-        self._step()
+        self._step("sync", self._platter.name(directory))
         if self._random.random() < self._weather.sync_error:
             self._fail("sync error", errno.EIO)
         self._platter.directory_synced(directory)
 
     def reading(self, path: Path) -> None:
         """Fail now and then; missing files are for the caller to find."""
-        self._step()
+        self._step("read", self._platter.name(path))
         if self._random.random() < self._weather.read_error and path.exists():
             self._fail("read error", errno.EIO)
 
@@ -155,10 +165,12 @@ class FaultyDisk:
         """The number of open files."""
         return len(self._open)
 
-    def _step(self, *, tears: bool = False) -> bool:
+    def _step(self, call: str, name: str, how: str = "", *, tears: bool = False) -> bool:
         """Count a call. Returns whether the process dies during it; a call that cannot be torn kills at once."""
         if self._dead:
             raise Killed
+        if self._record is not None:
+            self._record(f"{call} {name} {how}\n".encode())
         self.calls += 1
         if self._weather.kill_in is None:
             return False

@@ -9,21 +9,24 @@ read from the log without the declared KEY; doubles are removed here, one by one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from nilometer.engine import Database
 from nilometer.laboratory.storm.broker import Broker
+from nilometer.laboratory.storm.commit_history import Run, runs
 from nilometer.laboratory.storm.declarations import RAIN, RIVER
 from nilometer.laboratory.storm.sensors import Sent, Sort
 from nilometer.live.books import query_books, stream_books
-from nilometer.live.standing import result_files, result_log
+from nilometer.live.control import first_number
+from nilometer.live.standing import result_files
 from nilometer.log import LogDirectory, Offset
 from nilometer.log.files import Files
 from nilometer.log.reader import Cursor
+from nilometer.log.results.eras import Era
 from nilometer.log.results.result_log import Commit
 from nilometer.log.results.shared_results import SharedResults
 from nilometer.plan import logical
@@ -66,16 +69,16 @@ class Judge:
         self._broker = broker
         self._sent = sent
         self.known: dict[tuple[str, str], tuple[Database, str]] = {}
-        self.versions: dict[str, list[str]] = {}
-        self.answers = 0
-        """How many rows of answers were found right."""
+        self._kept: dict[str, tuple[Offset, list[Logged]]] = {}
+        self.answers = self.versions = 0
+        """How many rows of answers, of how many versions of queries, were found right."""
 
     def streams(self, database: Database) -> None:
         """The logs of the streams."""
         books = {row["stream"]: row for row in stream_books(database)}
         for stream in (RIVER, RAIN):
             mine = {number: sent for number, sent in self._sent.items() if sent.stream == stream}
-            rows = [each.item for each in entries(self._folder, stream) if isinstance(each.item, dict)]
+            rows = [each.item for each in self._entries(stream) if isinstance(each.item, dict)]
             good = {sent.x: sent for sent in mine.values() if sent.sort is Sort.GOOD}
             counts = Counter(row["x"] for row in rows)
             for row in rows:
@@ -116,65 +119,108 @@ class Judge:
 
     def queries(self, database: Database) -> None:
         """The result logs of all declared queries."""
+        history = runs(self._folder)
         for definition in database.catalog.queries():
-            self.query(definition.name)
+            self.query(definition.name, history)
         for row in query_books(database):
             if not row["balanced"]:
                 raise BrokenPromiseError(f"the books of a query do not balance: {row}")
 
-    def query(self, name: str) -> None:
-        """The present version of one query; the commit log does not say how far each older one had read."""
-        last = result_log(self._folder, name).last
-        if last is None:
-            return
+    def query(self, name: str, history: Mapping[str, Sequence[Run]] | None = None) -> None:
+        """All versions of one query whose answers are kept."""
         found = [each for place in result_files(self._folder, name) for each in _answers(place)]
         for before, after in pairwise(found):
             if after.number < before.number:
                 raise BrokenPromiseError(f"{name}: commit {after.number} follows {before.number}")
-        versions = self.versions.get(name, [])
-        if versions.count(last.version) > 1:
-            return  # It came back after another version: where its last run begins is not told by its rows.
-        database, sql = self.known[name, last.version]
-        given = [row for each in found if each.version == last.version for row in each.rows]
-        expected = self._expected(database, sql, last.began or {}, last.offsets)
-        difference = same_answer(expected, given)
-        if difference is not None:
-            where = f"{name} (version {last.version[:8]}, commit {last.number})"
-            raise BrokenPromiseError(f"{where}: {difference}\n{sql}")
-        self.answers += len(given)
+        least = first_number(self._folder, name)
+        ran = runs(self._folder) if history is None else history
+        kept = [run for run in ran.get(name, []) if run.last >= least]
+        begins = next((place for place in reversed(range(len(kept))) if kept[place].anew), 0)
+        for run in kept[begins:]:
+            if (name, run.version) not in self.known:
+                raise BrokenPromiseError(f"{name}: version {run.version} was never declared")
+            database, sql = self.known[name, run.version]
+            given = [row for each in found if run.position <= each.position < run.rows for row in each.rows]
+            difference = same_answer(self._expected(database, sql, run), given)
+            if difference is not None:
+                where = f"{name} (version {run.version[:8]}, commits {run.first} to {run.last})"
+                raise BrokenPromiseError(f"{where}: {difference}\n{sql}")
+            self.answers += len(given)
+            self.versions += 1
+        if sum(len(each.rows) for each in found) != (kept[-1].rows if kept else 0):
+            raise BrokenPromiseError(f"{name}: rows of answers that no commit counts")
 
     def declared(self, name: str, version: str, database: Database, sql: str) -> None:
         """A version of a query is about to run."""
         self.known.setdefault((name, version), (database, sql))
-        versions = self.versions.setdefault(name, [])
-        if versions[-1:] != [version]:
-            versions.append(version)
 
-    def _expected(
-        self, database: Database, sql: str, start: Mapping[str, Offset], end: Mapping[str, Offset]
-    ) -> list[tuple[Any, ...]]:
-        plan = database.sql(sql).logical
-        feeds = {}
-        for node in logical.walk_plan(plan):
-            if isinstance(node, logical.Acquire):
-                key = node.stream.name.lower()
-                feeds[key] = self._feed(key, node.stream.key, start[key], end[key])
-        return list(evaluate(plan, feeds, {}, {}, finished=False).rows)
+    def _expected(self, database: Database, sql: str, run: Run) -> list[tuple[Any, ...]]:
+        """What the query would have answered from `taken` to `reached`, had it run all along."""
+        bound: logical.Node = database.sql(sql).logical
+        plan = logical.transform_plan(bound, lambda node: _patient(node, run.eras))
+        streams = {
+            node.stream.name.lower(): node.stream
+            for node in logical.walk_plan(plan)
+            if isinstance(node, logical.Acquire)
+        }
 
-    def _feed(self, stream: str, key: tuple[str, ...], start: Offset, end: Offset) -> Feed:
-        seen: set[tuple[Any, ...]] = set()
-        items = []
-        for each in entries(self._folder, stream):
-            if isinstance(each.item, dict):
-                own = tuple(each.item[name] for name in key)
-                if key and own in seen:
-                    continue
-                seen.add(own)
-                if start.position <= each.position < end.position:
+        def until(end: Mapping[str, Offset]) -> list[tuple[Any, ...]]:
+            feeds = {key: self._feed(key, run.eras, end[key]) for key in streams}
+            return list(evaluate(plan, feeds, {}, {}, finished=False).rows)
+
+        before = Counter(until(run.taken)) if any(at.position for at in run.taken.values()) else Counter()
+        rows = []
+        for row in until(run.reached):
+            if before[row]:
+                before[row] -= 1
+            else:
+                rows.append(row)
+        if before.total():
+            raise BrokenPromiseError(f"the reference takes an answer back: {next(before.elements())}")
+        return rows
+
+    def _feed(self, stream: str, eras: Sequence[Era], end: Offset) -> Feed:
+        """The log up to `end`, each part under the DELAY and KEY of its time. The watermark comes as heartbeats."""
+        seen: dict[tuple[str, ...], set[tuple[Any, ...]]] = {
+            tuple(era.declared[stream]["key"]): set() for era in eras
+        }
+        items: list[Any] = []
+        for each in self._entries(stream):
+            if not isinstance(each.item, dict):
+                if each.number < end.number:
                     items.append(each.item)
-            elif start.number <= each.number < end.number:
-                items.append(each.item)
+                continue
+            if each.position >= end.position:
+                break
+            said = next(
+                era.declared[stream]
+                for era in eras
+                if era.until is None or each.position < era.until[stream].position
+            )
+            double = False
+            for key, known in seen.items():
+                own = tuple(each.item[name] for name in key)
+                double |= bool(key) and key == tuple(said["key"]) and own in known
+                known.add(own)
+            if not double:
+                items += [each.item, each.item["time"] - said["delay"]]
         return Feed(tuple(items))
+
+    def _entries(self, stream: str) -> list[Logged]:
+        """The log, read once as long as it is the same."""
+        end = LogDirectory(self._folder).log(stream).end
+        kept = self._kept.get(stream)
+        if kept is None or kept[0] != end:
+            kept = self._kept[stream] = end, entries(self._folder, stream)
+        return kept[1]
+
+
+def _patient(node: logical.Node, eras: Sequence[Era]) -> logical.Node:
+    """An acquisition with the longest DELAY of all eras: heartbeats say how far the watermark really is."""
+    if isinstance(node, logical.Acquire):
+        longest = max(era.declared[node.stream.name.lower()]["delay"] for era in eras)
+        return replace(node, stream=replace(node.stream, delay=longest))
+    return node
 
 
 @dataclass(frozen=True)
@@ -182,20 +228,19 @@ class Answered:
     """The rows of one commit."""
 
     number: int
-    version: str
+    position: int
     rows: list[tuple[Any, ...]]
 
 
 def _answers(place: Files | SharedResults) -> list[Answered]:
     """The commits of a result log that have rows, in the columns that their version had."""
     if isinstance(place, SharedResults):
-        return [Answered(each.number, each.version, each.rows.rows()) for each in place.found(Offset())]
-    found = []
+        return [Answered(each.number, each.position, each.rows.rows()) for each in place.found(Offset())]
+    found: list[Answered] = []
     for entry in Cursor(place, Offset(), as_written=True):
         rows = [] if entry.rows is None else entry.rows.rows()
         if entry.note is not None:
-            commit = Commit.of(entry.note)
-            found.append(Answered(commit.number, commit.version, rows))
+            found.append(Answered(Commit.of(entry.note).number, entry.position, rows))
         elif rows:
             raise BrokenPromiseError(f"{len(rows)} rows of answers without a commit")
     return found

@@ -89,39 +89,35 @@ class Platter:
 
     # ---- what becomes of it ----------------------------------------------------------------------------------------------
 
-    def survive(self) -> None:
-        """The process died, and the machine lives: the page cache reaches the platter, except what fsync lost."""
-        # Lost blocks stay in the cache until the machine restarts.
-        for content in self._contents.values():
-            content.dirty.clear()
-        for number, path in self._paths().items():
-            content = self._contents.get(number, Content())
-            if number in self._contents:
-                content.synced = _mixed(content.synced, path.read_bytes(), content.lost)
-        self._changes.clear()
+    # If only the process dies, nothing happens here: the page cache still has everything, and the platter only what
+    # was synced. Whoever comes next must not take for durable what he can read.
 
     def power_cut(self, random: Random) -> list[str]:
-        """Everything that was not synced may be gone. Returns what happened to whom."""
+        """Everything that was not synced may be gone. Returns what happened to whom. Every directory and every
+        file has a generator of its own, by its name: numbers of inodes are different in each run."""
         told = []
+        seed = random.random()
         for directory, changes in sorted(self._changes.items()):
+            random = Random(f"{seed} {self.name(directory)}")
             kept = random.choice((0, len(changes), random.randint(0, len(changes))))
             for change in reversed(changes[kept:]):
-                told.append(f"{self._name(change.path)}: its name as before")
+                told.append(f"{self.name(change.path)}: its name as before")
                 if change.before is None:
                     change.path.unlink(missing_ok=True)
                 elif directory.is_dir():
                     change.path.write_bytes(change.before)
-        for number, path in sorted(self._paths().items()):
+        for number, path in sorted(self._paths().items(), key=lambda each: each[1]):
             content = self._contents.get(number)
             if content is None:
                 continue
+            random = Random(f"{seed} {self.name(path)}")
             cached = path.read_bytes()
             if cached == content.synced:
                 continue
             survived = self._torn(content, cached, random)
             path.write_bytes(survived)
             told.append(
-                f"{self._name(path)}: {len(survived)} of {len(cached)} bytes, {len(content.synced)} synced"
+                f"{self.name(path)}: {len(survived)} of {len(cached)} bytes, {len(content.synced)} synced"
             )
         self._contents.clear()
         self._changes.clear()
@@ -146,11 +142,13 @@ class Platter:
         for folder, _, names in os.walk(self.directory):
             for name in names:
                 path = Path(folder, name)
-                found[path.stat().st_ino] = path
+                if path.suffix != ".lock":  # It holds the number of the process, for people.
+                    found[path.stat().st_ino] = path
         return found
 
-    def _name(self, path: Path) -> str:
-        return str(path.relative_to(self.directory))
+    def name(self, path: Path) -> str:
+        """The path below the directory."""
+        return os.path.relpath(path, self.directory)
 
 
 def _bytes(file: int) -> bytes:

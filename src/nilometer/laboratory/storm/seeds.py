@@ -5,12 +5,18 @@ The law: a seed, its faults and its steps decide everything, so one command repe
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 
-from nilometer.laboratory.storm.story import STEPS, Fault, Outcome, Story
+from nilometer.laboratory.storm.story import STEPS, Fault, SeedOutcome, Story
 
 ALL = frozenset(Fault)
 MEMORY = Path("/dev/shm")  # files in memory, where there are
@@ -29,17 +35,9 @@ class Case:
         parts = [f"./nilo storm --seed {self.seed}"]
         if self.steps != STEPS:
             parts.append(f"--steps {self.steps}")
-        if self.faults != DEFAULT:
+        if self.faults != ALL:
             parts += [f"--only {fault}" for fault in Fault if fault in self.faults]
         return " ".join(parts)
-
-
-KNOWN: dict[Fault, str] = {
-    Fault.STREAMS: "issue 15, point 3: mended (live/versions.py), but the judge knows no eras of declarations yet",
-    Fault.ROT: "issue 15, points 1 and 2: damage at rest is not always noticed",
-}
-"""Faults that the product does not survive yet, and why. They are left out unless they are asked for."""
-DEFAULT = ALL - KNOWN.keys()
 
 
 @dataclass
@@ -53,7 +51,7 @@ class Tally:
     kept: dict[str, int] = field(default_factory=dict)
     wrong: list[tuple[Case, str]] = field(default_factory=list)
 
-    def add(self, case: Case, outcome: Outcome) -> None:
+    def add(self, case: Case, outcome: SeedOutcome) -> None:
         """One more story."""
         self.stories += 1
         for what, times in outcome.counts.items():
@@ -73,20 +71,47 @@ def table(tally: Tally) -> str:
     return "\n".join(lines)
 
 
-def run(case: Case) -> Outcome:
+def run(case: Case) -> SeedOutcome:
     """Run one story in a directory of its own."""
     place = MEMORY if MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="storm-", dir=place) as folder:
         return Story(case.seed, Path(folder), case.faults, case.steps).run()
 
 
-def run_all(cases: Iterable[Case], progress: Callable[[Tally], None] = lambda _: None) -> Tally:
-    """Run many; `progress` is called after each."""
+def run_all(
+    cases: Iterable[Case],
+    progress: Callable[[Tally], None] = lambda _: None,
+    jobs: int = 1,
+    more: Callable[[], bool] = lambda: True,
+) -> Tally:
+    """Run many, in so many processes, while there is `more` time; `progress` is called after each, in the order of
+    the cases."""
     tally = Tally()
-    for case in cases:
-        tally.add(case, run(case))
-        progress(tally)
+    with contextlib.ExitStack() as stack:
+        together = 1
+        each: Callable[[list[Case]], Iterable[SeedOutcome]] = _one_by_one
+        if jobs > 1:
+            # Spawned, not forked: Polars has threads.
+            pool = stack.enter_context(ProcessPoolExecutor(jobs, get_context("spawn"), _settle_memory))
+            each, together = partial(pool.map, run), 8 * jobs
+        else:
+            _settle_memory()
+        waiting = iter(cases)
+        while more() and (batch := list(islice(waiting, together))):
+            for case, outcome in zip(batch, each(batch), strict=True):
+                tally.add(case, outcome)
+                progress(tally)
     return tally
+
+
+def _one_by_one(cases: list[Case]) -> Iterator[SeedOutcome]:
+    yield from map(run, cases)
+
+
+def _settle_memory() -> None:
+    """The collector need not look at all modules again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def shrink(case: Case) -> Case:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +22,7 @@ import nilometer
 from nilometer.engine import Database
 from nilometer.errors import NilometerError
 from nilometer.ingest.adapters import Adapter, Clock
+from nilometer.ingest.manager.states import State
 from nilometer.laboratory.storm.broker import Broker, simulated_mqtt
 from nilometer.laboratory.storm.declarations import (
     Declarations,
@@ -30,6 +33,7 @@ from nilometer.laboratory.storm.declarations import (
 from nilometer.laboratory.storm.faulty_disk import FaultyDisk, Killed, Weather
 from nilometer.laboratory.storm.judge import BrokenPromiseError, Judge
 from nilometer.laboratory.storm.platter import Platter
+from nilometer.laboratory.storm.repairs import repaired, verdicts
 from nilometer.laboratory.storm.sensors import Sensors
 from nilometer.live import upkeep
 from nilometer.live.outside import Outside
@@ -70,13 +74,15 @@ class Fault(StrEnum):
 
 
 @dataclass
-class Outcome:
+class SeedOutcome:
     """What became of a story. `wrong` says which promise was not kept; None: all were."""
 
     seed: int
     wrong: str | None = None
     counts: dict[str, int] = field(default_factory=dict)
     trace: list[str] = field(default_factory=list)
+    digest: str = ""
+    """Of every event and every call of the disk with its bytes: two runs of a seed have the same."""
 
     def count(self, what: str, more: int = 1) -> None:
         """Count something that happened."""
@@ -91,7 +97,7 @@ class Story:
     """The world of one seed."""
 
     def __init__(self, seed: int, folder: Path, faults: frozenset[Fault], steps: int = STEPS) -> None:
-        self.outcome = Outcome(seed)
+        self.outcome = SeedOutcome(seed)
         self._folder = folder
         self._faults = faults
         self._steps = steps
@@ -110,10 +116,13 @@ class Story:
         self.station: Station | None = None
         self.roster: Roster | None = None
         self.database: Database = nilometer.connect()
+        self._databases: dict[str, Database] = {}
+        self._read: set[str] = set()
         self._mount = contextlib.ExitStack()
         self._until = dict.fromkeys(Fault, 0)
         self._segment_bytes = self._random["start"].choice((1_500, 4_000, 1 << 20))
         self._mqtt = simulated_mqtt(self.broker)
+        self._digest = blake2b(digest_size=8)
 
     def clock(self) -> int:
         """Virtual time."""
@@ -121,7 +130,7 @@ class Story:
 
     # ---- the story ---------------------------------------------------------------------------------------------------------
 
-    def run(self) -> Outcome:
+    def run(self) -> SeedOutcome:
         """Live through it."""
         try:
             for step in range(self._steps):
@@ -129,16 +138,18 @@ class Story:
                 self._happen(step)
                 self._live()
             self._end()
-            rotten = self._rot() if Fault.ROT in self._faults else None
+            rots = Fault.ROT in self._faults and self._random[Fault.ROT].random() < 0.5
+            rotten = self._rot() if rots else None
             try:
                 self._calm()
-                self.judge.streams(self.database)
+                self._judge_streams(rotten)
                 self.judge.queries(self.database)
             except (NoticedError, NilometerError) as error:
                 if rotten is None:
                     raise
                 self.outcome.count("rotten files noticed")
                 self._tell(f"noticed: {error}")
+                self._repair(rotten, str(error))
         except BrokenPromiseError as wrong:
             self.outcome.wrong = str(wrong)
         except (Exception, Killed) as error:
@@ -151,7 +162,9 @@ class Story:
                 self.disk.bury()
             self._mount.close()
         self.outcome.count("answers", self.judge.answers)
+        self.outcome.count("versions of queries", self.judge.versions)
         self.outcome.count("messages", len(self.sensors.sent))
+        self.outcome.digest = self._digest.hexdigest()
         return self.outcome
 
     def _pass_time(self) -> None:
@@ -203,7 +216,13 @@ class Story:
         else:
             raise BrokenPromiseError(f"{self.broker.waiting} messages still wait after {PATIENCE} calm steps")
         if self.roster.refused:
-            raise NoticedError(f"refused in calm weather: {self.roster.refused}")
+            refused = "; ".join(f"{name}: {error}" for name, error in self.roster.refused.items())
+            raise NoticedError(f"refused in calm weather: {refused}")
+        self._read = {key for live in self.station.queries.values() for key in live.offsets}
+        for stream in sorted(self._read):
+            state, why = self.station.manager.state(stream)
+            if state is State.FAILED:
+                raise NoticedError(f"{stream} takes no reading in calm weather: {why}")
         running = list(self.station.queries)
         self._end()
         for name in running:
@@ -220,8 +239,40 @@ class Story:
             if logs.log(key).end.position != at.position:
                 raise BrokenPromiseError(f"{name} has read {key} to {at}, not to its end {logs.log(key).end}")
 
-    def _rot(self) -> str | None:
-        """A bit flips, or a file loses its end or is gone, while nothing runs. Returns whose."""
+    def _judge_streams(self, rotten: Path | None) -> None:
+        """Judge the logs. Rot in a log that nobody reads is noticed by `log verify` alone."""
+        try:
+            self.judge.streams(self.database)
+        except BrokenPromiseError:
+            if rotten is None or rotten.parent.name in self._read:
+                raise
+            found = [damage.what for verdict in verdicts(self._folder) for damage in verdict.damages]
+            if not found:
+                raise
+            raise NoticedError(f"log verify, of a log that nobody reads: {found[0]}") from None
+
+    def _repair(self, rotten: Path, error: str) -> None:
+        """What the station refuses, `log verify` finds and `log repair` mends, unless the error named the file."""
+        if self.station is not None:
+            self._died("killed", power=False)
+        found = [damage for verdict in verdicts(self._folder) for damage in verdict.damages]
+        for damage in found:
+            self._tell(f"verify: {damage.segment}: {damage.what}")
+        if not found and rotten.name not in error:
+            raise BrokenPromiseError(f"the station refuses, and log verify finds nothing: {error}")
+        for line in repaired(self._folder):
+            self._tell(f"repair: {line}")
+        if rotten.name in error and not any(damage.segment == rotten.name for damage in found):
+            rotten.unlink(missing_ok=True)  # as the error says
+        forget_indexes()
+        try:
+            self._calm()
+        except (NoticedError, NilometerError) as still:
+            raise BrokenPromiseError(f"after log repair: {still}") from still
+        self.outcome.count("rotten files repaired")
+
+    def _rot(self) -> Path | None:
+        """A bit flips, or a file loses its end or is gone, while nothing runs. Returns the file."""
         random = self._random[Fault.ROT]
         files = sorted(
             path
@@ -246,7 +297,7 @@ class Story:
                 how = f"has a wrong bit in byte {place}"
         self.outcome.count("rotten files")
         self._tell(f"{path.relative_to(self._folder)} {how}")
-        return path.name
+        return path
 
     # ---- the process ---------------------------------------------------------------------------------------------------------
 
@@ -258,11 +309,7 @@ class Story:
         self._mount.enter_context(mounted(self._folder, self.disk))
         schema = self.declarations.text()
         (self._folder / "schema.sql").write_text(schema)
-        self.database = nilometer.connect(self._folder)
-        for definition in self.database.catalog.queries():
-            query = self.database.sql(definition.text)
-            version = version_of(query.standing()).name
-            self.judge.declared(definition.name, version, self.database, definition.text)
+        self.database = self._connect(schema)
         self.outcome.count("lives")
         try:
             settings = StationSettings(logging=LogSettings(segment_bytes=self._segment_bytes))
@@ -282,8 +329,20 @@ class Story:
             self._tell(f"does not start: {error}")
             self._died("refused to start", power=False)
 
+    def _connect(self, schema: str) -> Database:
+        """The database of a schema; the same declarations are not parsed twice."""
+        found = self._databases.get(schema)
+        if found is None:
+            found = self._databases[schema] = nilometer.connect(self._folder)
+            # Queries do not change, so a restart need not compile them again.
+            found.sql = lru_cache(found.sql)  # type: ignore[method-assign]
+            for definition in found.catalog.queries():
+                version = version_of(found.sql(definition.text).standing()).name
+                self.judge.declared(definition.name, version, found, definition.text)
+        return found
+
     def _new_disk(self) -> FaultyDisk:
-        return FaultyDisk(self.platter, self.weather, self._random[Fault.DISK])
+        return FaultyDisk(self.platter, self.weather, self._random[Fault.DISK], self._digest.update)
 
     def _adapter(self, stream: Any, clock: Clock) -> Adapter:
         from nilometer.catalog.address import Address
@@ -330,8 +389,6 @@ class Story:
         if cut:
             for line in self.platter.power_cut(self._random["platter"]):
                 self._tell(f"  {line}")
-        else:
-            self.platter.survive()
 
     # ---- what happens ----------------------------------------------------------------------------------------------------
 
@@ -418,15 +475,15 @@ class Story:
         self._tell(f"{deed} {name}")
         if self.database.data.base is None:
             return
+        # Its answers will be gone, so they are judged now.
+        self.judge.query(name)
         self.disk = self._new_disk()
         with mounted(self._folder, self.disk):
             if deed == "drop":
                 upkeep.drop(self.database, name)
             else:
                 upkeep.replay(self.database, name, BEGINNING)
-            self.judge.versions.pop(name, None)
         forget_indexes()
-        self.platter.survive()
 
     def _restart(self, declarations: Declarations, random: Random, why: str) -> None:
         """Restart with other declarations, in order or not."""
@@ -437,4 +494,6 @@ class Story:
         self._tell(f"restarts with {why}: {declarations}")
 
     def _tell(self, what: str) -> None:
-        self.outcome.trace.append(f"{(self.now - BASE) / SECOND:9.3f}  {what}")
+        line = f"{(self.now - BASE) / SECOND:9.3f}  {what.replace(str(self._folder), '...')}"
+        self.outcome.trace.append(line)
+        self._digest.update(f"{line}\n".encode())

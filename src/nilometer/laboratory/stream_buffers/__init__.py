@@ -6,11 +6,12 @@ docs/decisions/20261117-the-log-is-the-buffer.md. The law: a queue gives out eve
 order and once. The policy that drops a tuple counts it.
 """
 
-from nilometer.dataflow.policy import Counts, Outcome, Policy
+from nilometer.dataflow.policy import Outcome, Policy
 from nilometer.laboratory.stream_buffers.chosen import Choice, Costs, StreamUse, choose, chosen_buffers
 from nilometer.laboratory.stream_buffers.copied import CopiedBuffers
 from nilometer.laboratory.stream_buffers.partitions import Entry
 from nilometer.laboratory.stream_buffers.shared import SharedBuffers
+from nilometer.laboratory.stream_buffers.spill_counts import SpillCounts
 from nilometer.laboratory.stream_buffers.spill_files import Inline, IpcFiles, SpillFiles
 from nilometer.laboratory.stream_buffers.spill_queue import SpillQueue
 from nilometer.laboratory.stream_buffers.stream_buffers import Memory, StreamBuffers
@@ -20,7 +21,7 @@ __all__ = [
     "Entry",
     "Policy",
     "Outcome",
-    "Counts",
+    "SpillCounts",
     "SpillFiles",
     "IpcFiles",
     "Inline",

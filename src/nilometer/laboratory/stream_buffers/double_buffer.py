@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future
 from itertools import count
 
-from nilometer.dataflow.policy import Counts
 from nilometer.errors import ResourceError
 from nilometer.laboratory.stream_buffers.partitions import (
     Entry,
@@ -25,6 +24,7 @@ from nilometer.laboratory.stream_buffers.partitions import (
     runs_of,
     write_runs,
 )
+from nilometer.laboratory.stream_buffers.spill_counts import SpillCounts
 from nilometer.laboratory.stream_buffers.spill_files import SpillFiles
 
 Fetching = tuple[Swapped, Future[Partition]]
@@ -33,7 +33,7 @@ Fetching = tuple[Swapped, Future[Partition]]
 class DoubleBuffer:
     """Takes and gives entries of at most `partition` bytes. Counts in `counts` what it writes to disk."""
 
-    def __init__(self, partition: int, files: SpillFiles, executor: Executor, counts: Counts) -> None:
+    def __init__(self, partition: int, files: SpillFiles, executor: Executor, counts: SpillCounts) -> None:
         self._partition = partition
         self._files = files
         self._executor = executor

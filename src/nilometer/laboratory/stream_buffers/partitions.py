@@ -83,7 +83,7 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Run:
+class SpilledRun:
     """Consecutive batches of one stream and schema in one file."""
 
     number: int
@@ -96,7 +96,7 @@ class Run:
 class Swapped:
     """A partition on disk; `written` gives the bytes of its files."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[SpilledRun, ...]
     written: Future[int]
 
     @property
@@ -112,7 +112,7 @@ class Swapped:
         return Swapped(tuple(runs), self.written)
 
 
-def runs_of(partition: Partition, numbers: Iterator[int]) -> list[tuple[Run, list[pl.DataFrame]]]:
+def runs_of(partition: Partition, numbers: Iterator[int]) -> list[tuple[SpilledRun, list[pl.DataFrame]]]:
     """Divide a partition into runs, one for each file."""
     runs = []
     for (stream, _), group in groupby(
@@ -121,11 +121,11 @@ def runs_of(partition: Partition, numbers: Iterator[int]) -> list[tuple[Run, lis
         found = list(group)
         heights = tuple(entry.frame.height for entry in found)
         sizes = tuple(entry.bytes for entry in found)
-        runs.append((Run(next(numbers), stream, heights, sizes), [entry.frame for entry in found]))
+        runs.append((SpilledRun(next(numbers), stream, heights, sizes), [entry.frame for entry in found]))
     return runs
 
 
-def write_runs(files: SpillFiles, runs: list[tuple[Run, list[pl.DataFrame]]]) -> int:
+def write_runs(files: SpillFiles, runs: list[tuple[SpilledRun, list[pl.DataFrame]]]) -> int:
     """Write all of a partition or nothing."""
     done: list[int] = []
     total = 0

@@ -25,10 +25,11 @@ from typing import Self
 
 import polars as pl
 
-from nilometer.dataflow.policy import Counts, Outcome, Policy
+from nilometer.dataflow.policy import Outcome, Policy
 from nilometer.errors import ConfigurationError, ResourceError
 from nilometer.laboratory.stream_buffers.double_buffer import DoubleBuffer
 from nilometer.laboratory.stream_buffers.partitions import Entry, Partition, entries_of
+from nilometer.laboratory.stream_buffers.spill_counts import SpillCounts
 from nilometer.laboratory.stream_buffers.spill_files import Inline, IpcFiles, SpillFiles
 
 
@@ -49,7 +50,7 @@ class SpillQueue:
             raise ConfigurationError("a queue needs some memory, and to keep at least every k-th tuple")
         self.bound = bound
         self.policy = policy
-        self.counts = Counts()
+        self.counts = SpillCounts()
         self._partition = bound // 4
         self._most = self._partition if policy is None else bound
         self._keep_every = keep_every

@@ -126,12 +126,13 @@ class CopyStreams(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateQuery(Statement):
-    """`CREATE QUERY wet [STARTING AT BEGINNING | AT 'time'] AS SELECT ...`; `starting` is None, 'BEGINNING'
-    or microseconds."""
+    """`CREATE QUERY wet [STARTING AT BEGINNING | AT 'time'] [ON ERROR STOP | SKIP] AS SELECT ...`; `starting` is None,
+    'BEGINNING' or microseconds. `stops`: a row without a value stops the query."""
 
     name: str
     query: QueryNode
     starting: str | int | None = None
+    stops: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class CreateView(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Replace(Statement):
-    """`REPLACE QUERY name [KEEP STATE | BACKFILL | EMPTY STATE] AS SELECT ...`, `REPLACE STREAM | TABLE | VIEW ...`, or
+    """`REPLACE QUERY name [KEEP STATE | BACKFILL | EMPTY STATE] [ON ERROR ...] AS SELECT ...`, `REPLACE STREAM | TABLE | VIEW ...`, or
     CREATE OR REPLACE. `state` says where the state of the new query comes from; None: the best there is."""
 
     created: CreateQuery | CreateView | CreateStream | CreateTable

@@ -12,25 +12,28 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from nilometer.catalog.answer_streams import is_answers
-from nilometer.errors import CatalogError, ConfigurationError, NilometerError
+from nilometer.errors import CatalogError, ConfigurationError, NilometerError, ResourceError
 from nilometer.language import ast, parse, print_statement
 from nilometer.live import upkeep
+from nilometer.live.admission import Admission
 from nilometer.live.control import folder_of
 from nilometer.live.owner.control_log import CLIENT, SCHEMA, ControlLog, Record
 from nilometer.live.owner.statements import Difference, Key, differences, named, readers, statements_of
+from nilometer.live.replaced_state import Choice, check_keep
+from nilometer.live.standing import result_log, shared_logs
 from nilometer.live.starts import BEGINNING, NOW, Start, offsets_at
-from nilometer.log import LogDirectory, Offset
+from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.directory import PLACE
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.writer import BusyError
 from nilometer.plan import physical
 
 if TYPE_CHECKING:
-    from nilometer.live.declarations import Declarations
+    from nilometer.live.declarations import CompiledQuery, Declarations
     from nilometer.live.roster import Roster
 
 REPLACEABLE = (ast.CreateQuery, ast.CreateView, ast.CreateStream, ast.CreateTable)
@@ -44,6 +47,7 @@ class Changes:
         self.directory = directory
         self.roster = roster
         self.control = ControlLog(directory)
+        self._admission = Admission(database, directory)
         self._born = time.time_ns()
 
     @property
@@ -60,7 +64,7 @@ class Changes:
                 statement = parse(str(fields["text"]))
                 if not isinstance(statement, ast.Statement):
                     raise ConfigurationError("this is a query, not a declaration")
-                return {"told": self.execute(statement)}
+                return {"told": self.execute(statement, force=bool(fields.get("force")))}
             case "declarations":
                 if fields.get("known") == self.revision:
                     return {"revision": self.revision}
@@ -68,21 +72,27 @@ class Changes:
                 return {"revision": self.revision, "statements": texts}
             case "apply":
                 return self.apply(
-                    str(fields["script"]), dry_run=bool(fields["dry_run"]), drops=bool(fields["drops"])
+                    str(fields["script"]),
+                    dry_run=bool(fields["dry_run"]),
+                    drops=bool(fields["drops"]),
+                    force=bool(fields.get("force")),
                 )
         raise ConfigurationError(f"no request '{do}'")
 
     # ---- schema.sql --------------------------------------------------------------------------------------------------
 
-    def begin(self) -> list[Difference]:
-        """At the start of an owner: take up what schema.sql declares by now."""
+    def begin(self, *, force: bool = True, say: Callable[[str], None] = lambda _: None) -> list[Difference]:
+        """At the start of an owner: take up what schema.sql declares by now. Without `force`, a new query that asks for
+        too much is left out, and `say` is told why."""
         try:
             script = (self.directory / "schema.sql").read_text(encoding="utf-8")
         except FileNotFoundError:
             script = ""
-        return self.adopt(script)
+        return self.adopt(script, force=force, say=say)
 
-    def adopt(self, script: str) -> list[Difference]:
+    def adopt(
+        self, script: str, *, force: bool = True, say: Callable[[str], None] = lambda _: None
+    ) -> list[Difference]:
         """At the start: record what schema.sql declares by now, and what it no longer does. What clients have
         declared stays. Returns the steps, unless this is the first start."""
         first = not self.control.records
@@ -90,6 +100,13 @@ class Changes:
         steps = differences(self.control.adopted, statements_of(script))
         for step in steps:
             before = self.control.declared.get((step.kind, step.name.lower()))
+            if (
+                step.what == "CREATE"
+                and step.kind == "QUERY"
+                and not force
+                and not self._admitted(step.name, say)
+            ):
+                continue
             if step.what == "DROP":
                 self._record("FORGET", step.kind, step.name, origin=SCHEMA)
             else:
@@ -97,11 +114,35 @@ class Changes:
                 if step.kind == "QUERY" and before is None:
                     offsets = self._offsets(step.name)
                 if step.kind == "QUERY" and before is not None and self.roster is not None:
-                    self.roster.old_texts[step.name.lower()] = before.text
+                    self.roster.old_texts.setdefault(step.name.lower(), []).append(before.text)
                 self._record(step.what, step.kind, step.name, step.text, SCHEMA, offsets)
         return [] if first else steps
 
-    def apply(self, script: str, *, dry_run: bool, drops: bool) -> dict[str, Any]:
+    def _admitted(self, name: str, say: Callable[[str], None]) -> bool:
+        """Whether a query that is new in schema.sql may run. The next owner asks again."""
+        try:
+            self._admit(name)
+        except ResourceError as error:
+            say(f"{name} is left out: {error}")
+            self.database.catalog.drop("QUERY", name)
+            if self.roster is not None:
+                self.roster.drop(name)
+            return False
+        except NilometerError:
+            pass  # it cannot run for another reason, which is told when it is installed
+        return True
+
+    def _admit(self, name: str, *, force: bool = False) -> None:
+        """Refuse a query, which is in the catalog by now, if it asks for more than nilometer.toml allows."""
+        definition = self.database.catalog.query(name)
+        if definition is None or force:
+            return
+        others = sum(kind == "QUERY" and key != name.lower() for kind, key in self.control.declared)
+        if self.roster is not None:
+            others = len(self.roster.station.queries.keys() - {definition.name})
+        self._admission.check(f"'{name}'", lambda: self.database.sql(definition.text), others)
+
+    def apply(self, script: str, *, dry_run: bool, drops: bool, force: bool = False) -> dict[str, Any]:
         """Bring the database to what a script declares. `drops`: also drop what it does not declare."""
         steps = differences({k: r.text for k, r in self.control.declared.items()}, statements_of(script))
         told: list[str] = []
@@ -117,7 +158,7 @@ class Changes:
             if step.what == "REPLACE" and isinstance(statement, REPLACEABLE):
                 statement = ast.Replace(statement)
             assert isinstance(statement, ast.Statement)
-            told.append(self.execute(statement, SCHEMA))
+            told.append(self.execute(statement, SCHEMA, force=force))
         return {"steps": [[step.what, step.kind, step.name, step.text] for step in steps], "told": told}
 
     def _drop_statement(self, step: Difference) -> ast.Statement | None:
@@ -130,21 +171,25 @@ class Changes:
 
     # ---- one statement -----------------------------------------------------------------------------------------------
 
-    def execute(self, statement: ast.Statement, origin: str = CLIENT) -> str:
-        """Carry out a declaration or change. Returns what was done, for a person."""
+    def execute(self, statement: ast.Statement, origin: str = CLIENT, *, force: bool = False) -> str:
+        """Carry out a declaration or change. Returns what was done, for a person. `force`: whatever the limits say."""
         match statement:
             case ast.Pause(name=name) | ast.Resume(name=name):
                 return self._steer(name, paused=isinstance(statement, ast.Pause))
             case ast.Drop():
                 return self._drop(statement, origin)
             case ast.Replace(created=created, state=state):
-                return self._replace(created, state, origin)
+                return self._replace(created, state, origin, force=force)
             case _ if (found := named(statement)) is not None:
                 kind, name = found
                 text = print_statement(statement)
+                if (kind, name.lower()) in self.control.declared and kind not in ("SENSORS", "STREAMS"):
+                    raise CatalogError(f"{kind.lower()} '{name}' already exists")
                 self.database.declare(statement, text)
-                offsets = self._offsets(name) if kind == "QUERY" else {}
                 try:
+                    if kind == "QUERY":
+                        self._admit(name, force=force)
+                    offsets = self._offsets(name) if kind == "QUERY" else {}
                     self._record("CREATE", kind, name, text, origin, offsets)
                 except NilometerError:
                     self._take_back(kind, name)
@@ -176,6 +221,7 @@ class Changes:
                 )
         if kind == "QUERY" and catalog.query(name) is not None:
             self._refuse_busy_sinks(name)
+        self._release(kind, name)
         if not catalog.drop(kind, statement.name, statement.if_exists, statement.stream):
             return f"there is no {kind.lower()} {name}"
         shown = f"{name} OF {statement.stream}" if kind == "SENSOR" else name
@@ -189,6 +235,10 @@ class Changes:
             note += "; schema.sql still declares it, and `nilometer apply` would create it again"
         return note
 
+    def _release(self, kind: str, name: str) -> None:
+        if kind == "STREAM" and self.roster is not None:
+            self.roster.station.forget_pushes(name)
+
     def _refuse_busy_sinks(self, name: str) -> None:
         for sink in sorted((folder_of(self.directory, name) / "sinks").glob("*")):
             courier = LocalFiles(sink).holder()
@@ -199,7 +249,7 @@ class Changes:
                 )
 
     def _delete(self, name: str) -> None:
-        if folder_of(self.directory, name).is_dir():
+        if folder_of(self.directory, name).is_dir() or shared_logs(self.directory, name):
             upkeep.drop(self.database, name)
         if self.database.catalog.extent(name) is None:
             # Its answers as a stream; nobody reads them any more.
@@ -212,7 +262,7 @@ class Changes:
             if kind == "QUERY":
                 self._delete(name)
 
-    def _replace(self, created: ast.Statement, state: str | None, origin: str) -> str:
+    def _replace(self, created: ast.Statement, state: str | None, origin: str, *, force: bool) -> str:
         found = named(created)
         assert found is not None, "a thing without a name"
         kind, name = found
@@ -220,27 +270,79 @@ class Changes:
         text = print_statement(created)
         catalog = self.database.catalog
         if before is None and not any((catalog.query(name), catalog.extent(name), catalog.view(name))):
-            return self.execute(created, origin)
+            return self.execute(created, origin, force=force)
         if before is not None and before.text == text:
             return f"{name} is unchanged"
         old = self.database.catalog.query(name)
-        if kind == "QUERY" and old is not None and self.roster is not None:
+        if isinstance(created, ast.CreateQuery) and old is not None and state == "KEEP STATE":
             # Refused before anything has changed.
-            self.roster.check_state(old.text, print_statement(created.query), state)  # type: ignore[attr-defined]
+            wanted = self.database.sql(print_statement(created.query))
+            check_keep(self.database, self.directory, name, [*self._texts(name), old.text], wanted)
+        self._release(kind, name)
         self.database.declare(ast.Replace(created), text)  # type: ignore[arg-type]
-        self._record("REPLACE", kind, name, text, origin, {} if before is None else before.offsets)
+        if kind == "QUERY" and not force:
+            try:
+                self._admit(name)
+            except NilometerError:
+                self._keep_old("", name, before)
+                raise
+        # The old text answers up to here, and all of it is durable, before the record says so.
+        effect = self._stop(name, before) if kind == "QUERY" else {}
+        offsets = {} if before is None else before.offsets
+        try:
+            self._record("REPLACE", kind, name, text, origin, offsets, effect, state or "")
+        except NilometerError:
+            self._keep_old(kind, name, before)
+            raise
         if self.roster is None:
             return f"{name} is replaced; nilometer serve goes on with it"
         if kind == "QUERY":
             definition = self.database.catalog.query(name)
             assert definition is not None, "a query that was just declared"
+            self.roster.starts[name.lower()] = {**offsets, **effect}
             return self.roster.replace(definition, None if old is None else old.text, state)
         told = [f"{kind.lower()} {name} is replaced"]
-        for query in self._standing_readers(name):
+        reading = self._standing_readers(name)
+        if kind == "STREAM":
+            # All leave before any comes back, so that the stream's source and entrance begin anew: one that went on
+            # would append under the old KEY and FUTURE.
+            self.roster.leave(reading)
+            self.roster.station.end_readers(name)
+        for query in reading:
             definition = self.database.catalog.query(query)
             if definition is not None:
                 told.append(self.roster.replace(definition, None, None))
         return "; ".join(told)
+
+    def _texts(self, name: str) -> list[str]:
+        """The texts of a query before its present one; one of them may be the one that ran."""
+        replaced = self.control.replaced.get(("QUERY", name.lower()))
+        found = [] if replaced is None else [replaced]
+        return found if self.roster is None else [*found, *self.roster.old_texts.get(name.lower(), ())]
+
+    def _stop(self, name: str, before: Record | None) -> Mapping[str, Offset]:
+        """Stop a query that is about to change. Returns where the new text begins in its streams' logs: where the old
+        one stands, and at the end of a stream that the old one did not read."""
+        stands = None if self.roster is None else self.roster.stop(name)
+        if stands is None:
+            last = result_log(self.directory, name).last
+            stands = None if last is None else dict(last.offsets)
+        if stands is None:
+            stands = {} if before is None else dict(before.offsets)
+        definition = self.database.catalog.query(name)
+        assert definition is not None, "a query that was just declared"
+        logs = self._logs(self.database.sql(definition.text))
+        return {**{key: log.end for key, log in logs.items()}, **stands}
+
+    def _keep_old(self, kind: str, name: str, before: Record | None) -> None:
+        """A change could not be recorded: the thing stays as it was."""
+        old = None if before is None else parse(before.text)
+        if not isinstance(old, REPLACEABLE):
+            return
+        self.database.declare(ast.Replace(old), before.text if before is not None else "")
+        definition = self.database.catalog.query(name)
+        if kind == "QUERY" and self.roster is not None and definition is not None:
+            self.roster.replace(definition, None, None)
 
     def _standing_readers(self, name: str) -> list[str]:
         """The queries that read it, also through views."""
@@ -269,14 +371,17 @@ class Changes:
             return {}
         starting = definition.starting
         start: Start = BEGINNING if isinstance(starting, str) else NOW if starting is None else starting
-        logs = LogDirectory(self.directory)
-        streams = physical.streams_of(self.database.sql(definition.text).physical)
+        return offsets_at(self._logs(self.database.sql(definition.text)), start)
+
+    def _logs(self, query: CompiledQuery) -> dict[str, StreamLog]:
+        """The logs that a query reads. Those of answers have all answers so far; where nobody runs the queries, they
+        are left out, and the next owner begins after what was answered before."""
+        logs, streams = LogDirectory(self.directory), physical.streams_of(query.physical)
         if self.roster is not None:
             self.roster.station.catch_up(streams)
         else:
-            # Nobody answers until the next owner begins; it then begins after what was answered before.
             streams = {key: stream for key, stream in streams.items() if not is_answers(stream)}
-        return offsets_at({key: logs.log(stream) for key, stream in streams.items()}, start)
+        return {key: logs.log(stream) for key, stream in streams.items()}
 
     def _record(
         self,
@@ -286,27 +391,39 @@ class Changes:
         text: str = "",
         origin: str = CLIENT,
         offsets: Mapping[str, Offset] | None = None,
+        effect: Mapping[str, Offset] | None = None,
+        state: str = "",
     ) -> None:
-        self.control.append(Record(what, kind, name, text, origin, offsets or {}, time.time_ns() // 1_000))
+        now = time.time_ns() // 1_000
+        self.control.append(Record(what, kind, name, text, origin, offsets or {}, now, effect or {}, state))
 
 
-def take_up(database: Declarations, roster: Roster, say: Callable[[str], None]) -> Changes:
-    """Begin as the owner: what schema.sql and clients have declared, each query at its place in the logs."""
+def take_up(
+    database: Declarations, roster: Roster, say: Callable[[str], None], *, force: bool = False
+) -> Changes:
+    """Begin as the owner: what schema.sql and clients have declared, each query at its place in the logs. `force`:
+    whatever the limits say."""
     directory = database.data.base
     assert directory is not None, "an owner without a directory"
     changes = Changes(database, directory, roster)
-    for step in changes.begin():
+    for step in changes.begin(force=force, say=say):
         say(f"schema.sql has changed: {step}")
     for (kind, name), record in changes.control.declared.items():
-        if kind == "QUERY" and record.offsets:
-            roster.starts[name] = record.offsets
+        if kind == "QUERY" and (record.offsets or record.effect):
+            roster.starts[name] = {**record.offsets, **record.effect}
+        if kind == "QUERY" and record.what == "REPLACE":
+            # If a crash came before the change took effect, it takes effect now, as it was asked for.
+            if (kind, name) in changes.control.replaced:
+                roster.old_texts.setdefault(name, []).append(changes.control.replaced[kind, name])
+            if record.state:
+                roster.choices[name] = cast(Choice, record.state)
         if record.origin == CLIENT and kind == "QUERY":
             say(f"{record.name} is not in schema.sql: a client has created it")
     return changes
 
 
 def declared_at_rest(directory: Path, script: str) -> list[str]:
-    """What is declared where no owner runs: as the next one will find it."""
+    """The declarations where no owner runs, as the next owner will find them."""
     control = ControlLog(directory)
     texts: dict[Key, str] = {key: record.text for key, record in control.declared.items()}
     for step in differences(control.adopted, statements_of(script)):

@@ -97,6 +97,8 @@ class Asking:
     profile: str = "default"
     on: str = "gateway"
     start: Any = "now"
+    force: bool = False
+    """Whatever the limits of the database say."""
     rows: int = 0
     """The number of rows that have come, or were lost."""
     dropped: int = 0
@@ -129,6 +131,8 @@ class Asking:
             on=self.on,
             start=self.start,
             skip=self.rows,
+            # A query that was admitted goes on with the next owner.
+            force=self.force or bool(self.name),
         ).header
         self.name, self.start, self.note = reply["name"], reply["offsets"], reply["note"]
         self.dropped = 0

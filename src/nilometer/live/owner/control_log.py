@@ -32,7 +32,8 @@ SPARE = 1_000
 class Record:
     """`what` is CREATE, REPLACE, DROP, FORGET (it has left schema.sql; its answers stay), PAUSE, RESUME or ADOPTED (a
     client has changed it since it was taken up from schema.sql). `kind` and
-    `name` say of which thing, `text` is the statement. `offsets` is where in its streams' logs a query begins."""
+    `name` say of which thing, `text` is the statement. `offsets` is where in its streams' logs a query begins, `effect`
+    where a change of it takes effect, and `state` where the state of a replaced query comes from (replaced_state.py)."""
 
     what: str
     kind: str
@@ -41,6 +42,8 @@ class Record:
     origin: str = CLIENT
     offsets: Mapping[str, Offset] = field(default_factory=dict)
     at: int = 0
+    effect: Mapping[str, Offset] = field(default_factory=dict)
+    state: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -49,9 +52,7 @@ class Record:
 
     def line(self) -> bytes:
         """The record as a line of the file."""
-        body = json.dumps(
-            asdict(self) | {"offsets": {k: [o.number, o.position] for k, o in self.offsets.items()}}
-        )
+        body = json.dumps(asdict(self) | {"offsets": _written(self.offsets), "effect": _written(self.effect)})
         return f"{zlib.crc32(body.encode()):08x} {body}\n".encode()
 
     @staticmethod
@@ -61,8 +62,16 @@ class Record:
         if not line.endswith(b"\n") or f"{zlib.crc32(body[:-1]):08x}".encode() != checksum:
             raise ValueError("a damaged line")
         found: dict[str, Any] = json.loads(body)
-        offsets = {key: Offset(number, at) for key, (number, at) in found.pop("offsets").items()}
-        return Record(**found, offsets=offsets)
+        offsets, effect = (_read(found.pop(name, {})) for name in ("offsets", "effect"))
+        return Record(**found, offsets=offsets, effect=effect)
+
+
+def _written(offsets: Mapping[str, Offset]) -> dict[str, list[int]]:
+    return {key: [at.number, at.position] for key, at in offsets.items()}
+
+
+def _read(written: Mapping[str, list[int]]) -> dict[str, Offset]:
+    return {key: Offset(number, at) for key, (number, at) in written.items()}
 
 
 class ControlLog:
@@ -75,6 +84,8 @@ class ControlLog:
         self.dropped: set[tuple[str, str]] = set()
         self.adopted: dict[tuple[str, str], str] = {}
         """The declarations of schema.sql that were taken up; a client may have changed or dropped the thing since."""
+        self.replaced: dict[tuple[str, str], str] = {}
+        """The texts that the last REPLACE of each thing has replaced."""
         self.records = 0
         try:
             data = bytes(self._files.read(FILE))
@@ -135,6 +146,11 @@ class ControlLog:
             self.adopted.pop(record.key, None)
         match record.what:
             case "CREATE" | "REPLACE":
+                before = self.declared.get(record.key)
+                if before is not None and record.what == "REPLACE":
+                    self.replaced[record.key] = before.text
+                else:
+                    self.replaced.pop(record.key, None)
                 self.declared[record.key] = record
                 self.dropped.discard(record.key)
             case "DROP" | "FORGET":

@@ -15,14 +15,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import polars as pl
 
+from nilometer.dataflow.failures import Caught
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
+from nilometer.live.activity import Activities
+from nilometer.live.admission import Admission
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.owner.changes import Changes
 from nilometer.live.owner.lock import OwnerLock, holder_of
@@ -31,6 +34,7 @@ from nilometer.log.writer import BusyError
 from nilometer.plan import physical
 
 if TYPE_CHECKING:
+    from nilometer.live.declarations import CompiledQuery
     from nilometer.live.owner.server import Server
     from nilometer.live.station import Station
 
@@ -41,6 +45,8 @@ CLIENT_ROWS = 100_000
 CLIENT_BYTES = 64 << 20
 PART_ROWS = 16_384
 """The most rows of one reply."""
+SHOWN = 5_000
+"""The most queries that `top` is told of: those that have computed longest."""
 GIVING_WAY = 15.0
 """Seconds that `serve` waits for a command that has embedded an owner."""
 
@@ -89,11 +95,15 @@ class Owner:
         self.giving_way = threading.Event()
         self.asked: dict[str, Asked] = {}
         self.changes: Changes | None = None
+        self.watchers: list[Callable[[], None]] = []
+        """Called in the loop after every turn; must not wait."""
         self._queue: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._closed = False
         self._server: Server | None = None
         try:
             self.station = make_station()
+            self.admission = Admission(self.station.database, directory)
+            self._activities = Activities(self.station)
             if serving:
                 from nilometer.live.owner.server import Server
 
@@ -122,11 +132,14 @@ class Owner:
         start: Start = NOW,
         skip: int = 0,
         on: str = "gateway",
+        force: bool = False,
     ) -> Asked:
-        """Run a client's query. `skip` rows of its answer are not sent: the client has them already."""
+        """Run a client's query. `skip` rows of its answer are not sent: the client has them already. `force`: whatever
+        the limits say."""
 
         def call() -> Asked:
             query = self.station.database.sql(text, **parameters).with_profile(profile)
+            self.admit(query, force=force)
             live = self.station.install(query, start=start, on=on)
             live.skip, live.bound = skip, (CLIENT_ROWS, CLIENT_BYTES)
             self.asked[live.name] = asked = Asked(live)
@@ -149,8 +162,10 @@ class Owner:
         """Stop a client's query."""
 
         def call() -> None:
-            if self.asked.pop(asked.live.name, None) is not None:
-                self.station.remove(asked.live.name)
+            name = asked.live.name
+            # A stream that was replaced has ended its readers already.
+            if self.asked.pop(name, None) is not None and self.station.queries.get(name) is asked.live:
+                self.station.remove(name)
 
         # When the owner ends, its queries end with it.
         with contextlib.suppress(OwnerGoneError):
@@ -169,6 +184,26 @@ class Owner:
 
     # ---- in the loop -------------------------------------------------------------------------------------------------
 
+    def admit(self, query: CompiledQuery, *, force: bool) -> None:
+        """Refuse a query that asks for more than nilometer.toml allows."""
+        self.admission.check("the query", lambda: query, len(self.station.queries), force=force)
+
+    def top(self) -> dict[str, Any]:
+        """What everybody does now."""
+        station = self.station
+        queries = sorted(self._activities.now(), key=lambda one: -one.seconds)
+        return {
+            "when": station.clock(),
+            "owner": asdict(self.lock.holder),
+            "clients": 0 if self._server is None else self._server.clients,
+            "streams": [
+                {"stream": status.stream, "rate": status.rate, "late": status.late, "backlog": status.backlog}
+                for status in map(station.manager.status, station.manager.streams)
+            ],
+            "queries": [activity.as_dict() for activity in queries[:SHOWN]],
+            "left_out": max(0, len(queries) - SHOWN),
+        }
+
     def attend(self) -> None:
         """Carry out what the clients have asked, and wake those whose rows have come."""
         while self._queue:
@@ -176,13 +211,15 @@ class Owner:
             _LOOPS.running = True
             try:
                 future.set_result(call())
-            except Exception as error:
+            except Caught as error:
                 future.set_exception(error)
             finally:
                 _LOOPS.running = False
         for asked in self.asked.values():
             if asked.live.waiting or asked.live.finished:
                 asked.ready.set()
+        for watcher in self.watchers:
+            watcher()
 
     def run(self, until: Callable[[], bool]) -> None:
         """Run the loop until `until` returns true, whether or not queries run, or until `serve` takes over."""
@@ -194,11 +231,14 @@ class Owner:
         live = asked.live
         rows = live.part(most)
         over = live.finished and not live.waiting
-        if over and live.failure is not None and rows is None:
-            raise live.failure
+        if over and live.failure is not None:
+            if rows is None:
+                raise live.failure
+            over = False  # the next request meets the error
         facts = {
             "rows": live.rows,
             "dropped": live.dropped,
+            "trimmed": live.trimmed,
             "watermark": live.watermark,
             "ledger": live.ledger.as_dict(),
             "trouble": [*filter(None, (live.stale,)), *self._troubles(live)],

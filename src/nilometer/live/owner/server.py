@@ -177,6 +177,8 @@ class Session(threading.Thread):
                 if asked is not None:
                     owner.remove(asked)
                 return {}, b""
+            case "top":
+                return owner.submit(owner.top), b""
             case "analyze":
                 name = str(request["name"])
                 return {"text": owner.submit(lambda: owner.station.analysis(name))}, b""
@@ -199,6 +201,7 @@ class Session(threading.Thread):
             start=offsets_text(request.get("start", "now")),
             skip=int(request.get("skip", 0)),
             on=str(request.get("on", "gateway")),
+            force=bool(request.get("force", False)),
         )
         live = asked.live
         self._asked[live.name] = asked

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
 Key = tuple[str, str]
 """The kind and the lower-case name of a declared thing."""
 
-Declaring = (
-    ast.CreateStream
-    | ast.CreateTable
-    | ast.CreateSensor
-    | ast.CopySensors
-    | ast.CopyStreams
-    | ast.CreateNetwork
-    | ast.CreateQuery
-    | ast.CreateView
-)
-
 
 @dataclass(frozen=True)
 class Difference:

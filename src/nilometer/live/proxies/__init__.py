@@ -4,7 +4,7 @@
 The law: a sensor does the least that answers every live query, and no query can tell which others run.
 """
 
-from nilometer.live.proxies.demand import Demand, Summary, asks_for, combine, for_sensor
+from nilometer.live.proxies.demand import Demand, asks_for, combine, for_sensor
 from nilometer.live.proxies.demand_of import demand_of
 from nilometer.live.proxies.filters import filter_text, passing, read_filter
 from nilometer.live.proxies.fleet import Fleet
@@ -21,6 +21,7 @@ from nilometer.live.proxies.proxy import (
     StartSampling,
     Unanswered,
 )
+from nilometer.plan.summaries import Summary
 
 __all__ = [
     "Demand",

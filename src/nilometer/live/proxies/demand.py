@@ -31,42 +31,22 @@ from math import gcd
 from typing import Any
 
 from nilometer.errors import NilometerError
-from nilometer.expressions import (
-    COMPARISONS,
-    LOGICAL,
-    MIRROR,
-    Aggregate,
-    Call,
-    ColumnReference,
-    Expression,
-    Literal,
-    columns_of,
-    conjunction,
-    conjuncts,
-    walk,
-)
+from nilometer.expressions import Aggregate, Expression, columns_of, conjunction, conjuncts
+from nilometer.live.proxies.filter_unions import union
 from nilometer.plan.scalar import evaluate
-from nilometer.types import BOOLEAN, format_duration
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A query needs only these aggregates of a sensor's readings in each pane, `k * every < tick <= (k + 1) *
-    every`. Their arguments read the stream's bare columns.
-    """
-
-    every: int
-    aggregates: frozenset[Aggregate]
-
-    def __str__(self) -> str:
-        return f"{', '.join(sorted(map(str, self.aggregates)))} PER {format_duration(self.every)}"
+from nilometer.plan.summaries import Summary
+from nilometer.types import format_duration
 
 
 @dataclass(frozen=True)
 class Demand:
     """The demand on a stream. `intervals` are sorted, and none is a multiple of another; without any, readings are
     wanted as they come. `predicate` None: all readings (else over bare column names). `aggregate` None: the readings
-    themselves. `sensors` None: all sensors.
+    themselves. `sensors` None: all sensors. `heartbeat`: a silent sensor may wait so long before it says that time goes
+    on, because no answer is due earlier; 0: as long as the gateway's setting says. `begins`: the query's answers depend on
+    when the stream began for it, so each sensor owes it a first reading. `changes`: within panes of this length, a
+    reading whose `columns` are those of the one sent before adds nothing. `grid`: a sensed stream rounds times down to
+    its multiples.
     """
 
     intervals: tuple[int, ...]
@@ -74,6 +54,10 @@ class Demand:
     predicate: Expression | None = None
     aggregate: Summary | None = None
     sensors: frozenset[int | str] | None = None
+    heartbeat: int = 0
+    begins: bool = True
+    changes: int | None = None
+    grid: int | None = None
 
     def __post_init__(self) -> None:
         if any(interval <= 0 for interval in self.intervals):
@@ -85,6 +69,16 @@ class Demand:
     def interval(self) -> int | None:
         """The one interval that serves all, for sensors that know of no sets; None: as they come."""
         return gcd(*self.intervals) if self.intervals else None
+
+    @property
+    def summary(self) -> Summary | None:
+        """The summary that sensors are asked for; None if they are to send readings."""
+        return self.aggregate if self.aggregate is not None and self.aggregate.columns is not None else None
+
+    @property
+    def thins(self) -> bool:
+        """Whether a sensor that obeys sends fewer messages than it takes readings."""
+        return self.predicate is not None or self.summary is not None or self.changes is not None
 
     def due(self, tick: int) -> bool:
         """Whether a reading at this tick is wanted."""
@@ -100,11 +94,6 @@ class Demand:
         return "; ".join(parts)
 
 
-MANY = 16
-"""The filters of more queries are not combined: a sensor that evaluates them all saves nothing, and comparing each
-with each takes the gateway longer the more there are. The sensors then send what they measure."""
-
-
 def combine(demands: Iterable[Demand]) -> Demand | None:
     """The least demand that serves all of them; None if there are none: sleep."""
     found = list(demands)
@@ -114,11 +103,15 @@ def combine(demands: Iterable[Demand]) -> Demand | None:
     return Demand(
         intervals=() if as_they_come else least_intervals(i for demand in found for i in demand.intervals),
         columns=frozenset().union(*(demand.columns for demand in found)),
-        predicate=None if len(found) > MANY else union([demand.predicate for demand in found]),
+        predicate=union(demand.predicate for demand in found),
         aggregate=_summary(found),
         sensors=None
         if any(demand.sensors is None for demand in found)
         else frozenset().union(*(demand.sensors or frozenset() for demand in found)),
+        heartbeat=min(demand.heartbeat for demand in found),
+        begins=any(demand.begins for demand in found),
+        changes=_changes(found),
+        grid=found[0].grid,
     )
 
 
@@ -128,8 +121,18 @@ def _summary(demands: list[Demand]) -> Summary | None:
     summaries = [demand.aggregate for demand in demands if demand.aggregate is not None]
     if len(same) > 1 or len(summaries) < len(demands):
         return None
+    kinds = {(summary.of, summary.grid) for summary in summaries}
+    if len(kinds) > 1:
+        return None
     every = gcd(*(summary.every for summary in summaries))
-    return Summary(every, frozenset().union(*(summary.aggregates for summary in summaries)))
+    aggregates = frozenset[Aggregate]().union(*(summary.aggregates for summary in summaries))
+    return Summary(every, aggregates, *kinds.pop())
+
+
+def _changes(demands: list[Demand]) -> int | None:
+    """The panes in which repeated values add nothing to any of the demands. The combination has the columns of all."""
+    panes = [demand.changes for demand in demands]
+    return None if None in panes else gcd(*(pane for pane in panes if pane is not None))
 
 
 def least_intervals(intervals: Iterable[int]) -> tuple[int, ...]:
@@ -170,81 +173,3 @@ def asks_for(demand: Demand, row: Mapping[str, Any], tick: int | None = None) ->
         return evaluate(demand.predicate, row, tick) is True
     except NilometerError:
         return True
-
-
-# ---- unions of filters -----------------------------------------------------------------------------------------------
-
-
-def union(predicates: Iterable[Expression | None]) -> Expression | None:
-    """A filter that passes what any of them passes; None passes everything. A filter that implies another is
-    left out.
-    """
-    kept: list[Expression] = []
-    for predicate in predicates:
-        if predicate is None:
-            return None
-        for part in _disjuncts(predicate):
-            if any(implies(part, other) for other in kept):
-                continue
-            kept = [other for other in kept if not implies(other, part)]
-            kept.append(part)
-    if not kept:
-        return None
-    # In one order, whatever the order of the queries, so that the same demand is not sent to a sensor twice.
-    kept.sort(key=str)
-    return kept[0] if len(kept) == 1 else Call("or", tuple(kept), BOOLEAN)
-
-
-def _disjuncts(predicate: Expression) -> tuple[Expression, ...]:
-    match predicate:
-        case Call("or", arguments):
-            return tuple(part for argument in arguments for part in _disjuncts(argument))
-        case _:
-            return (predicate,)
-
-
-def implies(strong: Expression, weak: Expression) -> bool:
-    """Whether `weak` is provably true wherever `strong` is: by equal conditions, and by thresholds on one
-    column.
-    """
-    parts = conjuncts(strong)
-    if strong != weak and not all(_quiet(part) for part in parts):
-        return False  # if it fails, it asks for the tuple, and the other may not
-    return all(any(_part_implies(part, wanted) for part in parts) for wanted in conjuncts(weak))
-
-
-def _quiet(part: Expression) -> bool:
-    """Whether the condition cannot fail: no arithmetic and no function that could overflow."""
-    calm = (*COMPARISONS, *LOGICAL, "is_null")
-    return all(not isinstance(node, Call) or node.function in calm for node in walk(part))
-
-
-def _part_implies(strong: Expression, weak: Expression) -> bool:
-    if strong == weak:
-        return True
-    first, second = _threshold(strong), _threshold(weak)
-    if first is None or second is None or first[0] != second[0]:
-        return False
-    (_, way, bound), (_, other, limit) = first, second
-    match way, other:
-        case (">" | ">=" | "=", ">") | (">", ">="):
-            return bool(bound > limit or (bound == limit and way == ">"))
-        case (">=" | "=", ">="):
-            return bool(bound >= limit)
-        case ("<" | "<=" | "=", "<") | ("<", "<="):
-            return bool(bound < limit or (bound == limit and way == "<"))
-        case ("<=" | "=", "<="):
-            return bool(bound <= limit)
-    return False
-
-
-def _threshold(part: Expression) -> tuple[ColumnReference, str, Any] | None:
-    """`column > constant` and similar conditions, with the column on the left."""
-    match part:
-        case Call(way, (ColumnReference() as column, Literal(value=value))) if way in MIRROR:
-            found = column, way, value
-        case Call(way, (Literal(value=value), ColumnReference() as column)) if way in MIRROR:
-            found = column, MIRROR[way], value
-        case _:
-            return None
-    return found if column.type.numeric and value is not None else None

@@ -16,7 +16,8 @@ changed or a presence needs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,19 +25,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from nilometer.algebra.identity_map import IdentityMap
 from nilometer.catalog.extents import Sensor, Stream
 from nilometer.expressions import Expression, columns_of, conjunction, conjuncts
+from nilometer.ingest.adapters.adapter import Aggregation, Changes, Presence, ReadResult
 from nilometer.ingest.adapters.adapter import Command as Told
-from nilometer.ingest.adapters.adapter import Presence, ReadResult
-from nilometer.live.proxies.demand import MANY, Demand, combine
+from nilometer.live.proxies.demand import Demand, combine
 from nilometer.live.proxies.demand_of import demand_of
 from nilometer.live.proxies.filters import filter_text, passing
-from nilometer.live.proxies.members import NEVER, Members
+from nilometer.live.proxies.members import NEVER, SPARED, Members
 from nilometer.live.proxies.proxy import (
     Acknowledged,
     Command,
     Event,
     Listening,
+    Queries,
     QueriesStarted,
     QueryStarted,
     QueryStopped,
@@ -48,6 +51,7 @@ from nilometer.live.proxies.proxy import (
     Wanted,
 )
 from nilometer.plan import physical
+from nilometer.plan.summaries import Summary, parts_wanted
 from nilometer.types import HOUR, MILLISECOND, SECOND
 
 Programs = Callable[[Stream, tuple[Demand, ...]], str | None]
@@ -62,8 +66,14 @@ holds up nothing.
 CHANCES = 3
 """How often a sensor that could not be told anything, or did not answer, is tried again."""
 
-MOST = 100_000
-"""The most sensors of a stream that have a proxy. Further ids, as garbage invents them, get no commands."""
+MOST = 10_000
+"""The most undeclared sensors of a stream that have a proxy, because they have said something about themselves."""
+
+RECORDED = 16
+"""Up to this many queries of a stream, each change of their demand is recorded in its log."""
+
+WEAK, RECOVERED = 0.2, 0.3
+"""A sensor with less of its battery left than the first is spared, until it has more than the second again."""
 
 REMEMBERED = 1_000
 """The number of distinct demands that are kept for comparison."""
@@ -95,12 +105,14 @@ class Fleet:
         self.heartbeat = heartbeat
         self.listen_every = listen_every
         self._members: dict[str, Members] = {}
+        self._held: dict[tuple[int, int], Members] | None = None
+        """The sensors that are not told anything before many queries have started or stopped."""
         self._demands: dict[str, dict[str, Demand]] = {}
         self._together: dict[str, Demand | None] = {}
-        self._shared: dict[int, tuple[Mapping[str, Demand], Wanted]] = {}
-        self._combinations: dict[tuple[int, ...], Wanted] = {}
+        self._shared: IdentityMap[Mapping[str, Demand], Wanted] = IdentityMap()
+        self._combinations: dict[tuple[str, tuple[Demand, ...]], Wanted] = {}
         self._welcomes: dict[tuple[str, bytes], QueriesStarted] = {}
-        self._texts: dict[int, str] = {}
+        self._texts: IdentityMap[Demand, str] = IdentityMap()
         # Equal demands are one object, so that thousands of commands are compared by identity.
         self._demand_objects: dict[Demand, Demand] = {}
         # A sensor may still acknowledge a command from an earlier run of the gateway, so numbers are never
@@ -109,9 +121,11 @@ class Fleet:
 
     # ---- queries -----------------------------------------------------------------------------------------------------
 
-    def start(self, query: str, plan: physical.Node) -> None:
-        """A query has started, or its plan has changed."""
+    def start(self, query: str, plan: physical.Node, *, summaries: bool = True) -> None:
+        """A query has started, or its plan has changed. `summaries`: whether its host can take summaries."""
         wanted = demand_of(plan)
+        if not summaries:
+            wanted = {name: replace(demand, aggregate=None) for name, demand in wanted.items()}
         for leaf in physical.walk_plan(plan):
             if isinstance(leaf, physical.SpAcquire):
                 self._join(leaf.stream)
@@ -124,6 +138,20 @@ class Fleet:
             members = self._members[name]
             self._divide(members, query, demand, np.arange(len(members)))
             self._note(name, query, "start", before)
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Let many queries start or stop, and tell each sensor only what comes of it."""
+        if self._held is not None:
+            yield
+            return
+        self._held = {}
+        try:
+            yield
+        finally:
+            held, self._held, now = self._held, None, self._clock()
+            for (_, place), members in held.items():
+                self._speak(members, place, now)
 
     def stop(self, query: str) -> None:
         """A query has ended; sensors that no query needs go to sleep."""
@@ -150,21 +178,21 @@ class Fleet:
         before, now, members = self._asked(name), self._clock(), self._members[name]
         del self._demands[name][query]
         self._forget_shared()
-        event = QueryStopped(query, {})
+        event = QueryStopped(query, IdentityMap())
         for place, proxy in enumerate(members.proxies):
             if query in proxy.queries:
                 self._tell(members, place, event, now)
         self._note(name, query, "stop", before)
 
     def _asked(self, name: str) -> frozenset[Demand]:
-        """What is asked of a stream. Changes beyond MANY queries are not recorded one by one."""
+        """The demands on a stream. Changes beyond RECORDED queries are not recorded one by one."""
         asked = self._demands[name]
-        return frozenset(asked.values()) if len(asked) <= MANY else frozenset()
+        return frozenset(asked.values()) if len(asked) <= RECORDED else frozenset()
 
     def _note(self, name: str, query: str, event: str, before: frozenset[Demand]) -> None:
         """Record in the log a change of the demand on the stream, if there is one."""
         after = self._asked(name)
-        if after == before or len(self._demands[name]) > MANY:
+        if after == before or len(self._demands[name]) > RECORDED:
             return
         together = combine(after)
         change: dict[str, Any] = {"time": self._clock(), "query": query, "event": event}
@@ -185,7 +213,7 @@ class Fleet:
         """Tell the proxies at these places what the query asks of their sensors."""
         now = self._clock()
         mask, share = _share(demand, [members.proxies[place].sensor for place in places])
-        started, stopped = QueryStarted(query, share, {}), QueryStopped(query, {})
+        started, stopped = QueryStarted(query, share, IdentityMap()), QueryStopped(query, IdentityMap())
         # Proxies share the demand's own object, which must live as long as they hold it.
         for place, asked in zip(places.tolist(), mask.tolist(), strict=True):
             self._tell(members, place, started if asked else stopped, now)
@@ -203,11 +231,13 @@ class Fleet:
         limit = None if result.arrived is None else result.arrived + members.stream.future
         rows = members.up_to(result.rows, limit)
         if rows.height:
-            strangers = members.hear(rows, now)
-            if strangers:
-                self._welcome(members, strangers)
-                members.hear(rows, now)
+            members.hear(rows, now)
             self._try_again(members, now)
+        if result.summaries is not None and result.summaries.height:
+            found = members.up_to(result.summaries, limit)
+            members.hear(found, now)
+            members.promise_after(found)
+        self._announced(members, result.presences)
         for presence in result.presences:
             if limit is not None and presence.time is not None and presence.time > limit:
                 presence = replace(presence, time=None)
@@ -252,8 +282,14 @@ class Fleet:
 
     def _pace(self, members: Members) -> int:
         demand = self.demand(members.stream.name)
-        intervals = (demand.interval if demand is not None else None, members.stream.interval)
-        return max(self.heartbeat, *(interval or 0 for interval in intervals))
+        summary = None if demand is None else demand.summary
+        intervals = (
+            demand.interval if demand is not None else None,
+            members.stream.interval,
+            None if summary is None else summary.every,
+        )
+        heartbeat = max(self.heartbeat, 0 if demand is None else demand.heartbeat)
+        return max(heartbeat, *(interval or 0 for interval in intervals))
 
     def _join(self, stream: Stream) -> None:
         if stream.name in self._members:
@@ -261,6 +297,7 @@ class Fleet:
         self._members[stream.name] = members = Members(stream)
         self._demands[stream.name] = {}
         self._add(members, [sensor.id for sensor in self._sensors_of(stream)])
+        members.declared = len(members)
 
     def _add(self, members: Members, ids: Iterable[int | str]) -> None:
         mailbox = self._mailbox(members.stream.name)
@@ -281,9 +318,9 @@ class Fleet:
         )
 
     def _welcome(self, members: Members, strangers: list[int | str]) -> None:
-        """Add undeclared sensors: the live queries ask them, too."""
+        """Add undeclared sensors that have said something about themselves: the live queries ask them, too."""
         first = len(members)
-        self._add(members, strangers[: max(0, MOST - first)])
+        self._add(members, strangers[: max(0, MOST + members.declared - first)])
         ids, now = [proxy.sensor for proxy in members.proxies[first:]], self._clock()
         if not ids:
             return
@@ -298,17 +335,25 @@ class Fleet:
                 wanted = {
                     query: share for query, (_, share), one in zip(demands, shares, asked, strict=True) if one
                 }
-                event = self._welcomes[key] = QueriesStarted(wanted, frozenset(wanted))
+                begun = frozenset(query for query, demand in wanted.items() if demand.begins)
+                event = self._welcomes[key] = QueriesStarted(wanted, begun)
             self._tell(members, place, event, now)
+
+    def _announced(self, members: Members, presences: Iterable[Presence]) -> None:
+        """Welcome the undeclared sensors that say something about themselves for the first time."""
+        found = {
+            identifier: None
+            for presence in presences
+            if presence.online and str(presence.sensor) not in members.places
+            if (identifier := _as_id(members.stream, presence.sensor)) is not None
+        }
+        if found:
+            self._welcome(members, list(found))
 
     def _present(self, members: Members, presence: Presence, now: int) -> None:
         place = members.places.get(str(presence.sensor))
         if place is None:
-            identifier = _as_id(members.stream, presence.sensor)
-            if identifier is None or not presence.online:
-                return
-            self._welcome(members, [identifier])
-            place = members.places[str(identifier)]
+            return
         members.gone[place] = not presence.online
         if not presence.online:
             return
@@ -317,6 +362,8 @@ class Fleet:
             members.uncontrolled[place] = False
             members.attempts[place] = 0
             self._tell(members, place, Unanswered(), now)
+        if presence.battery is not None:
+            self._spare(members, place, presence.battery)
         if presence.time is not None:
             members.promised[place] = max(members.promised[place], presence.time)
         if presence.command is not None:
@@ -327,10 +374,27 @@ class Fleet:
         if presence.listening is not None:
             self._tell(members, place, Listening(presence.listening), now)
 
+    def _spare(self, members: Members, place: int, battery: float) -> None:
+        """Ask a sensor whose battery is nearly empty for fewer heartbeats. Readings and answers stay the same; answers
+        that wait for it may come later. It takes effect with the sensor's next command."""
+        if members.weak[place] != (battery < (RECOVERED if members.weak[place] else WEAK)):
+            members.weak[place] = not members.weak[place]
+            proxy = members.proxies[place]
+            proxy.heartbeat = self.heartbeat * (SPARED if members.weak[place] else 1)
+
     def _tell(self, members: Members, place: int, event: Event, now: int) -> None:
         """Pass an event to a proxy, and its commands to the sensor."""
         proxy = members.proxies[place]
-        commands = proxy.handle(event, now)
+        proxy.note(event)
+        if self._held is not None:
+            self._held[id(members), place] = members
+            return
+        self._speak(members, place, now)
+
+    def _speak(self, members: Members, place: int, now: int) -> None:
+        """Send a proxy's commands to its sensor."""
+        proxy = members.proxies[place]
+        commands = proxy.speak(now)
         if not members.uncontrolled[place]:
             for command in commands:
                 members.told_at[place] = now
@@ -349,23 +413,33 @@ class Fleet:
         """The combined demand; most sensors of a stream have the same demands, so it is combined once for all
         of them.
         """
-        known = self._shared.get(id(queries))
+        known = self._shared.get(queries)
         if known is not None:
-            return known[1]
+            return known
         demands = tuple(queries.values())
-        key = (id(stream), *map(id, demands))
+        key = stream.name, demands
         found = self._combinations.get(key)
         if found is None:
-            demand = combine(demands)
+            demand = queries.combine() if isinstance(queries, Queries) else combine(demands)
             program = None if demand is None else self._program_for(stream, demands)
             if demand is not None:
-                # Only as far as a command says it: other columns or sums of the same readings change nothing
-                # for a sensor.
-                demand = replace(demand, columns=frozenset(), aggregate=None)
+                # Only as far as a command says it: other columns of the same readings change nothing for a
+                # sensor. Nor do other aggregates, if they need the same parts of the same columns.
+                summary = demand.summary if program is None else None
+                heartbeat = max(self.heartbeat, demand.heartbeat)
+                changes = demand.changes if program is None and summary is None else None
+                demand = replace(
+                    demand,
+                    columns=demand.columns if changes is not None else frozenset(),
+                    aggregate=_as_told(summary),
+                    changes=changes,
+                    grid=demand.grid if changes is not None else None,
+                    heartbeat=heartbeat,
+                    begins=True,
+                )
                 demand = self._demand_objects.setdefault(demand, demand)
             found = self._combinations[key] = demand, program
-        # The entry holds the queries, so that no other object gets their identity.
-        self._shared[id(queries)] = queries, found
+        self._shared[queries] = found
         return found
 
     def _forget_shared(self) -> None:
@@ -382,16 +456,35 @@ class Fleet:
             case Sleep(number, listen):
                 return Told(sleep=True, number=number, listen=listen)
             case StartSampling(number, demand, program, heartbeat):
-                text = self._texts.get(id(demand))
-                if text is None:
-                    text = self._texts[id(demand)] = filter_text(demand.predicate)
+                if demand not in self._texts:
+                    self._texts[demand] = filter_text(demand.predicate)
+                text = self._texts[demand]
                 several = demand.intervals if len(demand.intervals) > 1 else None
                 interval = demand.interval or 0
-                return Told(interval, text, program, False, number, heartbeat, intervals=several)
+                summary = demand.summary
+                asked = None
+                if summary is not None:
+                    asked = Aggregation(summary.every, summary.of, summary.columns or (), summary.grid)
+                    # A summary says that time goes on: no other heartbeat is needed.
+                    heartbeat = max(heartbeat, summary.every)
+                changes = None
+                if demand.changes is not None:
+                    changes = Changes(demand.changes, tuple(sorted(demand.columns)), demand.grid)
+                return Told(
+                    interval,
+                    text,
+                    program,
+                    False,
+                    number,
+                    heartbeat,
+                    intervals=several,
+                    aggregate=asked,
+                    changes=changes,
+                )
 
     def intervals(self, stream: str) -> pl.DataFrame | None:
-        """How often a reading may be expected of each sensor (id, interval): NULL for a sensor that sleeps or
-        filters. Of one with several intervals, only the readings of the shortest are expected. None if no sensor
+        """How often a reading may be expected of each sensor (id, interval): NULL for a sensor that sleeps, filters
+        or summarises. Of one with several intervals, only the readings of the shortest are expected. None if no sensor
         is known.
         """
         members = self._members.get(stream)
@@ -399,9 +492,7 @@ class Fleet:
             return None
         wanted = [proxy.demand for proxy in members.proxies]
         owed = [
-            None
-            if demand is None or demand.predicate is not None
-            else min(demand.intervals, default=members.stream.interval)
+            None if demand is None or demand.thins else min(demand.intervals, default=members.stream.interval)
             for demand in wanted
         ]
         return pl.DataFrame({"id": members.ids(), "interval": pl.Series(owed, dtype=pl.Int64)})
@@ -443,6 +534,13 @@ class Fleet:
         kinds = dict.fromkeys(("stream", "sensor", "state", "filter", "program"), pl.String)
         names = "stream sensor state queries interval filter program command heard_at latest".split()
         return pl.DataFrame(found, schema={name: kinds.get(name, pl.Int64) for name in names})
+
+
+def _as_told(summary: Summary | None) -> Summary | None:
+    """The summary, with the same aggregates for all that a command cannot tell apart."""
+    if summary is None or summary.columns is None:
+        return None
+    return replace(summary, aggregates=parts_wanted(summary.columns))
 
 
 def _state(members: Members, place: int, silent: int) -> str:

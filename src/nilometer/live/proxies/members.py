@@ -17,14 +17,18 @@ import polars as pl
 from nilometer.catalog.extents import Stream
 from nilometer.kernels.arrays import Integers
 from nilometer.live.proxies.proxy import SensorProxy
+from nilometer.live.proxies.strangers import Strangers
 from nilometer.types import floor_to
 
 NEVER = -(2**62)
 
+SPARED = 10
+"""A sensor whose battery is nearly empty says so many times less often that time goes on."""
+
 
 class Members:
-    """All sensors of a stream that are declared or were heard, each with its proxy, in the order in which
-    they became known.
+    """All sensors of a stream that are declared, or that have said something about themselves, each with its proxy,
+    in the order in which they became known. `strangers` are those that only send readings.
     """
 
     def __init__(self, stream: Stream) -> None:
@@ -43,11 +47,16 @@ class Members:
         self.gone: npt.NDArray[np.bool_] = np.empty(0, bool)
         self.uncontrolled: npt.NDArray[np.bool_] = np.empty(0, bool)
         self.asleep: npt.NDArray[np.bool_] = np.empty(0, bool)
+        self.weak: npt.NDArray[np.bool_] = np.empty(0, bool)
+        """Whose battery is nearly empty."""
         self.unanswered: set[int] = set()
         """The sensors that have not acknowledged a command yet."""
         self._id = next(c.name for c in stream.columns if c.name.lower() == "id")
         self._time = next(c.name for c in stream.columns if c.name.lower() == "time")
         self._keys: pl.Series | None = None
+        self.strangers = Strangers()
+        self.declared = 0
+        """How many of them are declared."""
 
     def __len__(self) -> int:
         return len(self.proxies)
@@ -69,9 +78,9 @@ class Members:
             for column in (self.heard_at, self.latest, self.promised, self.told_at)
         )
         self.attempts = np.concatenate([self.attempts, np.zeros(more, np.int64)])
-        self.gone, self.uncontrolled, self.asleep = (
+        self.gone, self.uncontrolled, self.asleep, self.weak = (
             np.concatenate([column, np.zeros(more, bool)])
-            for column in (self.gone, self.uncontrolled, self.asleep)
+            for column in (self.gone, self.uncontrolled, self.asleep, self.weak)
         )
         self._keys = None
         assert len(self.since) == count
@@ -82,13 +91,16 @@ class Members:
             return rows
         return rows.filter(pl.col(self._time).is_null() | (pl.col(self._time).cast(pl.Int64) <= limit))
 
-    def hear(self, rows: pl.DataFrame, now: int) -> list[int | str]:
-        """Note readings, and return the unknown ids."""
+    def hear(self, rows: pl.DataFrame, now: int) -> None:
+        """Note readings."""
         latest = rows.group_by(self._id).agg(pl.col(self._time).max())
         latest = latest.filter(pl.col(self._id).is_not_null() & pl.col(self._time).is_not_null())
+        if not len(self):
+            self.strangers.hear(latest, self._id, self._time, now)
+            return
         known = pl.DataFrame({self._id: self._known(), "@place": pl.int_range(len(self), eager=True)})
         found = latest.join(known, on=self._id, how="left")
-        strangers = found.filter(pl.col("@place").is_null()).get_column(self._id).to_list()
+        self.strangers.hear(found.filter(pl.col("@place").is_null()), self._id, self._time, now)
         found = found.filter(pl.col("@place").is_not_null())
         places = found.get_column("@place").to_numpy()
         self.latest[places] = np.maximum(
@@ -96,18 +108,29 @@ class Members:
         )
         self.heard_at[places] = now
         self.gone[places] = False
-        return strangers
+
+    def promise_after(self, summaries: pl.DataFrame) -> None:
+        """Note that the sensors of summaries will send nothing up to their times."""
+        latest = summaries.group_by(self._id).agg(pl.col(self._time).max())
+        places = [self.places.get(str(sensor), -1) for sensor in latest.get_column(self._id).to_list()]
+        times = latest.get_column(self._time).cast(pl.Int64).to_numpy() + (self.stream.every or 1)
+        for place, time in zip(places, times.tolist(), strict=True):
+            if place >= 0:
+                self.promised[place] = max(self.promised[place], time)
 
     def promise(self, now: int, patience: int) -> int | None:
         """The least time promised by all sensors that may still send; None if one has said nothing yet, or
         there is none.
         """
         heard = np.maximum(self.heard_at, self.since)
-        active = ~self.gone & ~self.asleep & (heard > now - patience)
+        active = ~self.gone & ~self.asleep & (heard > now - np.where(self.weak, SPARED, 1) * patience)
         if not active.any():
             return None
         said = np.maximum(self.promised, self.latest - self.stream.delay)[active]
         least = int(said.min())
+        if (self.promised[active] > NEVER).any():
+            # Otherwise nobody promises more than the readings themselves say.
+            least = min(least, self.strangers.latest(now - patience) - self.stream.delay)
         if least <= NEVER:
             return None
         every = self.stream.every

@@ -23,11 +23,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from nilometer.algebra.identity_map import IdentityMap
 from nilometer.live.proxies.demand import Demand, combine, for_sensor
 from nilometer.types import SECOND
 
-Changes = dict[int, tuple[Any, Any]]
-"""Old and new values of what proxies hold, by the identity of the old one. Most sensors of a stream have the same
+Changes = IdentityMap[Any, Any]
+"""The new values of what proxies hold, by the old ones. Most sensors of a stream have the same
 queries, so an event that comes to all of them changes one object, and they share the new one."""
 
 # ---- events ----------------------------------------------------------------------------------------------------------
@@ -121,11 +122,38 @@ def _changed(changes: Changes | None, old: Value, change: Callable[[Value], Valu
     """The changed value: the one that another proxy with the same old value got, if there is one."""
     if changes is None:
         return change(old)
-    found = changes.get(id(old))
-    if found is None:
-        found = changes[id(old)] = old, change(old)
-    value: Value = found[1]
+    if old not in changes:
+        changes[old] = change(old)
+    value: Value = changes[old]
     return value
+
+
+class Queries(dict[str, Demand]):
+    """The demands of the queries on a sensor. `combined` is their combination, if it is known. If it is not, it is that of
+    `base` and `added`: so the combination of many queries is not made anew for each that starts."""
+
+    combined: Demand | None = None
+    base: Demand | None = None
+    added: Demand | None = None
+
+    @staticmethod
+    def grown(old: Mapping[str, Demand], query: str, demand: Demand) -> Queries:
+        """The demands with one more."""
+        new = Queries({**old, query: demand})
+        if isinstance(old, Queries) and query not in old:
+            new.base, new.added = old.combined, demand
+        return new
+
+    def combine(self) -> Demand | None:
+        """The least demand that serves all of them."""
+        if self.combined is None:
+            asked = self.values() if self.base is None or self.added is None else (self.base, self.added)
+            self.combined = combine(asked)
+        return self.combined
+
+
+NOBODY = Queries()
+"""No query at all. All new proxies share it, and so everything that follows."""
 
 
 @dataclass
@@ -139,7 +167,7 @@ class SensorProxy:
     listen_every: int = 5 * SECOND
     heartbeat: int = 10 * SECOND
     program_for: Callable[[Demand], str] | None = None
-    queries: Mapping[str, Demand] = field(default_factory=dict)
+    queries: Mapping[str, Demand] = field(default_factory=lambda: NOBODY)
     """Shared with other proxies: it is replaced, never changed."""
     listening_until: int | None = None
     commanded: int = 0
@@ -176,10 +204,16 @@ class SensorProxy:
 
     def handle(self, event: Event, time: int) -> tuple[Command, ...]:
         """Process an event at `time`, and return the commands to send now."""
+        self.note(event)
+        return self.speak(time)
+
+    def note(self, event: Event) -> None:
+        """Process an event, and say nothing yet."""
         match event:
             case QueryStarted(query, demand, changes):
-                self.queries = _changed(changes, self.queries, lambda old: {**old, query: demand})
-                self._begun = _changed(changes, self._begun, lambda old: old | {query})
+                self.queries = _changed(changes, self.queries, lambda old: Queries.grown(old, query, demand))
+                if demand.begins:
+                    self._begun = _changed(changes, self._begun, lambda old: old | {query})
                 self._wanted = None
             case QueriesStarted(demands, names):
                 self.queries, self._begun, self._wanted = demands, names, None
@@ -209,9 +243,9 @@ class SensorProxy:
             case Unanswered():
                 if self.acknowledged is None:
                     self._sent = None
-        return self._speak(time)
 
-    def _speak(self, time: int) -> tuple[Command, ...]:
+    def speak(self, time: int) -> tuple[Command, ...]:
+        """The commands to send now."""
         if not self.mailbox and (self.listening_until is None or time >= self.listening_until):
             return ()
         if self.settled:
@@ -237,7 +271,7 @@ class SensorProxy:
         """Whether a query has started whose first reading the sensor, in this state, may hold back."""
         if not self._begun or not isinstance(done, StartSampling):
             return False
-        everything = done.demand.predicate is None and done.demand.intervals in ((), (self.interval,))
+        everything = not done.demand.thins and done.demand.intervals in ((), (self.interval,))
         return not everything or done.program is not None
 
     def _want(self) -> Wanted:
@@ -255,4 +289,4 @@ class SensorProxy:
         demand, program = self._want()
         if demand is None:
             return Sleep(number, self.listen_every)
-        return StartSampling(number, demand, program, self.heartbeat)
+        return StartSampling(number, demand, program, max(self.heartbeat, demand.heartbeat))

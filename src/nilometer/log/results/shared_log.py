@@ -17,12 +17,14 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.part import Part, Rows, frame_of
 from nilometer.errors import DataError
 from nilometer.log import LogSettings, Offset, StreamLog, failpoints
 from nilometer.log.annex import annex_from_bytes
@@ -45,7 +47,8 @@ LEFT = -1
 GONE = -2
 """The group of a query whose answers are not in this log any more."""
 
-LEDGER = ("read", "delivered", "filtered", "late", "shed")
+LEDGER = ("read", "delivered", "filtered", "late", "shed", "failed", "errors")
+"""The last two are newer than the others: records of older releases have none."""
 LINE: dict[str, pl.DataType] = {
     "query": pl.String(),
     "number": pl.Int64(),
@@ -173,7 +176,7 @@ class Index:
         if line["group"] is not None:
             place.group = line["group"]
         if line["read"] is not None:
-            place.ledger = QueryLedger(*(line[name] for name in LEDGER))
+            place.ledger = QueryLedger(*(line.get(name) or 0 for name in LEDGER))
 
     def place(self, name: str) -> Place | None:
         """Where a query is."""
@@ -209,7 +212,7 @@ class Line:
     `offsets` are the query's, if they are not those of its group."""
 
     place: Place
-    frames: tuple[pl.DataFrame, ...] = ()
+    frames: tuple[Rows, ...] = ()
     group: int | None = None
     ledger: QueryLedger | None = None
     about: bool = False
@@ -225,7 +228,11 @@ class SharedLog:
         self.files = LocalFiles(directory / PLACE, pass_by)
         self._log = StreamLog(self.files, LINE, LogSettings(segment_bytes=SEGMENT_BYTES))
         _ = self._log.writer  # takes the lock, and cuts a torn tail off
-        self.index = index_of_files(self.files)
+        try:
+            self.index = index_of_files(self.files)
+        except BaseException:
+            self._log.abandon()
+            raise
         self._waiting: tuple[pl.DataFrame, dict[str, Any], Callable[[], None]] | None = None
         self._appended = False
         self._since_full = SEGMENT_BYTES if self.index.places else 0
@@ -248,7 +255,7 @@ class SharedLog:
             lines = [replace(line, about=True) for line in lines]
             lines += [Line(place, (), place.group, place.ledger, True) for place in others]
         lines = [self._whole(line) if line.about else line for line in lines]
-        frame, changes = _lines(lines, {**self.index.groups, **groups}, self.index.places)
+        frame, change = _lines(lines, {**self.index.groups, **groups}, self.index.places)
         note = {
             STAMP: FORMAT,
             "sequence": self.index.sequence + 1,
@@ -264,8 +271,7 @@ class SharedLog:
         def done() -> None:
             self.index.sequence += 1
             self.index.groups.update(groups)
-            for change in changes:
-                change()
+            change()
             self._since_full = 0 if full else self._since_full + int(frame.estimated_size())
 
         self._waiting, self._appended = (frame, note, done), False
@@ -308,53 +314,92 @@ class SharedLog:
 
 def _lines(
     lines: list[Line], groups: Mapping[int, Offsets], places: dict[str, Place]
-) -> tuple[pl.DataFrame, list[Callable[[], None]]]:
+) -> tuple[pl.DataFrame, Callable[[], None]]:
     """The frame of a record, and what changes in the index once it is durable."""
-    blobs: dict[tuple[Any, ...], tuple[int, list[pl.DataFrame], list[int]]] = {}
-    columns: dict[str, list[Any]] = {name: [] for name in LINE}
-    changes: list[Callable[[], None]] = []
+    blobs = _Blobs()
+    numbers, heights, held, starts = [], [], [], []
     for number, line in enumerate(lines):
-        place = line.place
-        rows = sum(frame.height for frame in line.frames)
-        blob, start = None, 0
-        if rows:
-            key = tuple(line.frames[0].schema.items())
-            if key not in blobs:
-                blobs[key] = number, [], [0]
-            blob, parts, total = blobs[key]
-            start = total[0]
-            parts.extend(line.frames)
-            total[0] += rows
-        commit_number = place.number + 1 if rows or line.begins else place.number
-        version = place.version if rows else None
-        values = (place.name, commit_number, place.rows, rows, blob, start, None, version, line.group)
-        books = (None,) * 5 if line.ledger is None else tuple(line.ledger.as_dict().values())
+        place, frames = line.place, line.frames
+        rows = sum(frame.height for frame in frames) if len(frames) != 1 else frames[0].height
+        blob, start = blobs.add(number, frames) if rows else (None, 0)
+        numbers.append(place.number + 1 if rows or line.begins else place.number)
+        heights.append(rows)
+        held.append(blob)
+        starts.append(start)
         group = place.group if line.group is None or line.group < 0 else line.group
-        at = line.offsets or groups.get(group, place.offsets)
-        place.offsets = {key: at.get(key, offset) for key, offset in place.offsets.items()}
-        for name, value in zip(LINE, (*values, *books, place.about() if line.about else None), strict=True):
-            columns[name].append(value)
-        changes.append(_change(places, line, commit_number, rows))
-    for number, parts, _ in blobs.values():
-        columns["data"][number] = to_bytes(parts[0] if len(parts) == 1 else pl.concat(parts))
-    return pl.DataFrame(columns, schema=LINE), changes
+        at = line.offsets or groups.get(group)
+        if at is not None and at is not place.offsets:
+            same = at.keys() == place.offsets.keys()
+            place.offsets = (
+                at if same else {key: at.get(key, offset) for key, offset in place.offsets.items()}
+            )
+    data: list[bytes | None] = [None] * len(lines)
+    for number, written in blobs.written():
+        data[number] = written
+    books = [line.ledger for line in lines]
+    columns = {
+        "query": [line.place.name for line in lines],
+        "number": numbers,
+        "first": [line.place.rows for line in lines],
+        "rows": heights,
+        "blob": held,
+        "start": starts,
+        "data": data,
+        "version": [line.place.version if rows else None for line, rows in zip(lines, heights, strict=True)],
+        "group": [line.group for line in lines],
+        **{name: [None if one is None else getattr(one, name) for one in books] for name in LEDGER},
+        "about": [line.place.about() if line.about else None for line in lines],
+    }
 
-
-def _change(places: dict[str, Place], line: Line, number: int, rows: int) -> Callable[[], None]:
     def change() -> None:
-        place = line.place
-        if line.group == GONE:
-            places.pop(place.name, None)
-            return
-        places[place.name] = place
-        place.number = number
-        place.rows += rows
-        if line.group is not None:
-            place.group = line.group
-        if line.ledger is not None:
-            place.ledger = line.ledger
+        for line, number, rows in zip(lines, numbers, heights, strict=True):
+            place = line.place
+            if line.group == GONE:
+                places.pop(place.name, None)
+                continue
+            places[place.name] = place
+            place.number = number
+            place.rows += rows
+            if line.group is not None:
+                place.group = line.group
+            if line.ledger is not None:
+                place.ledger = line.ledger
 
-    return change
+    return pl.DataFrame(columns, schema=LINE), change
+
+
+class _Blobs:
+    """The blobs of a record, one for each list of columns, held by the first line that has rows of it."""
+
+    def __init__(self) -> None:
+        self._frames: dict[tuple[Any, ...], tuple[int, list[pl.DataFrame], list[int]]] = {}
+        self._shared: dict[int, tuple[int, int]] = {}
+        """Where a frame that several queries share begins: the blob, and the row in it."""
+
+    def add(self, number: int, frames: tuple[Rows, ...]) -> tuple[int, int]:
+        """The blob, and the row in it where these frames begin, one after the other."""
+        first = frames[0]
+        if len(frames) == 1 and isinstance(first, Part):
+            where = self._shared.get(id(first.frame))
+            if where is None:
+                where = self._shared[id(first.frame)] = self._append(number, [first.frame])
+            return where[0], where[1] + first.start
+        return self._append(number, [frame_of(frame) for frame in frames])
+
+    def _append(self, number: int, frames: list[pl.DataFrame]) -> tuple[int, int]:
+        key = (*frames[0].columns, *frames[0].dtypes)
+        if key not in self._frames:
+            self._frames[key] = number, [], [0]
+        blob, parts, total = self._frames[key]
+        start = total[0]
+        parts.extend(frames)
+        total[0] += sum(frame.height for frame in frames)
+        return blob, start
+
+    def written(self) -> Iterable[tuple[int, bytes]]:
+        """The bytes of each blob, with the line that holds it."""
+        for number, parts, _ in self._frames.values():
+            yield number, to_bytes(parts[0] if len(parts) == 1 else pl.concat(parts))
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -412,7 +457,7 @@ def forget_indexes() -> None:
 
 
 def index_at(directory: Path) -> Index:
-    """The index of a directory's commit log, for those who only read. What was read before is not read again."""
+    """The index of a directory's commit log, for those who only read. It reads each record once."""
     files = LocalFiles(directory / PLACE)
     try:
         key = str(files.directory.resolve()), files.directory.stat().st_ino
@@ -437,6 +482,13 @@ def _read(written: Mapping[str, Any]) -> dict[str, Offset]:
 
 
 def _columns_to_text(columns: Dtypes) -> str:
+    return _text_of_columns(tuple(columns.items()))
+
+
+@lru_cache(maxsize=1024)
+def _text_of_columns(listed: tuple[tuple[str, pl.DataType], ...]) -> str:
+    """Kept, because most queries have the columns of others, and a full record describes them all."""
+    columns = dict(listed)
     return base64.b64encode(arrow_schema(columns).serialize().to_pybytes()).decode()
 
 

@@ -14,13 +14,13 @@ INT overflow is a DataError. `NOW` is the frame's `@tick`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from nilometer.errors import InternalError
+from nilometer.errors import DataError, InternalError
 from nilometer.expressions import (
     COMPARISONS,
     MIRROR,
@@ -40,11 +40,12 @@ from nilometer.operators.evaluate.failures import Failure, failure_of
 from nilometer.operators.evaluate.functions import FUNCTIONS as BASIC
 from nilometer.operators.evaluate.functions import NUMERIC, Builder, comparison, finite, full_length
 from nilometer.operators.evaluate.numbers import NUMBERS
-from nilometer.operators.evaluate.overflow import Overflow, refuse_overflow
+from nilometer.operators.evaluate.overflow import Overflow, overflowing
 from nilometer.operators.evaluate.texts import TEXTS
 from nilometer.operators.evaluate.times import TIMES
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import TICK
+from nilometer.operators.set_aside import failing_rows
 from nilometer.types import BOOLEAN, Kind
 
 FUNCTIONS: dict[str, Builder] = {**BASIC, **NUMBERS, **TEXTS, **TIMES, **CASTS}
@@ -88,12 +89,49 @@ class Evaluator:
         return frame.with_columns(self.value.alias(name)).get_column(name)
 
 
-def _refuse(checks: Sequence[Check], frame: pl.DataFrame) -> None:
-    """Raise DataError if a row that needs a value has none."""
-    refuse_overflow([check for check in checks if isinstance(check, Overflow)], frame)
+def _failing(checks: Sequence[Check], frame: pl.DataFrame) -> Iterator[tuple[pl.Series, DataError]]:
+    """The rows that need a value and have none, by check."""
+    yield from overflowing([check for check in checks if isinstance(check, Overflow)], frame)
     for check in checks:
         if isinstance(check, Failure):
-            check.refuse(frame)
+            yield from check.failing(frame)
+
+
+def _refuse(checks: Sequence[Check], frame: pl.DataFrame) -> None:
+    """Raise DataError if a row that needs a value has none."""
+    for _, error in _failing(checks, frame):
+        raise error
+
+
+@dataclass(frozen=True)
+class Sieve:
+    """Sets the rows aside that need a value and have none (set_aside.py). False if no row ever is."""
+
+    checks: tuple[Check, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.checks)
+
+    def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows that have all their values."""
+        failing = self.failing(frame) if self.checks else None
+        return frame if failing is None else frame.filter(~failing)
+
+    def failing(self, frame: pl.DataFrame) -> pl.Series | None:
+        """The rows that were set aside; None if there are none."""
+        return failing_rows(frame, _failing(self.checks, written_out(frame)))
+
+
+def compile_sieve(expressions: Iterable[Expression], predicate: Expression | None = None) -> Sieve:
+    """Compile the checks of these expressions. Only rows for which the predicate is true need them."""
+    checks: list[Check] = []
+    guards: _Guards = ()
+    if predicate is not None:
+        guards = (_condition(predicate, checks, ()).fill_null(False),)
+        checks = []  # those of the predicate itself are made where it is applied
+    for expression in expressions:
+        _compile(expression, checks, guards)
+    return Sieve(tuple(checks))
 
 
 def compile_expression(expression: Expression) -> Evaluator:
@@ -119,19 +157,27 @@ class Predicate:
     parts: tuple[Evaluator, ...]
 
     def __call__(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The rows for which the condition is true."""
-        frame = written_out(frame)
-        for part in self.parts:
-            _refuse(part.overflows, frame)
+        """The rows for which the condition is true. Those for which it has no value are set aside."""
+        frame = self._sieved(frame)
         return frame.filter(*(part.value for part in self.parts)) if self.parts else frame
 
     def mask(self, frame: pl.DataFrame) -> pl.Series:
-        """For every row whether the condition is true (never NULL)."""
+        """For every row whether the condition is true (never NULL). Those for which it has no value are set aside."""
+        frame = written_out(frame)
+        failing = failing_rows(frame, (one for part in self.parts for one in _failing(part.overflows, frame)))
+        truth = pl.all_horizontal([part.value for part in self.parts]) if self.parts else pl.lit(True)
+        mask = frame.with_columns(truth.fill_null(False).alias("@mask")).get_column("@mask")
+        return mask if failing is None else mask & ~failing
+
+    def _sieved(self, frame: pl.DataFrame) -> pl.DataFrame:
         frame = written_out(frame)
         for part in self.parts:
-            _refuse(part.overflows, frame)
-        truth = pl.all_horizontal([part.value for part in self.parts]) if self.parts else pl.lit(True)
-        return frame.with_columns(truth.fill_null(False).alias("@mask")).get_column("@mask")
+            if (
+                part.overflows
+                and (failing := failing_rows(frame, _failing(part.overflows, frame))) is not None
+            ):
+                frame = frame.filter(~failing)
+        return frame
 
 
 def compile_predicate(predicate: Expression | None) -> Predicate:
@@ -154,14 +200,22 @@ class Projector:
 
     items: tuple[tuple[str, Evaluator], ...]
 
+    def of_sound(self, frame: pl.DataFrame, keep: Sequence[str] = ()) -> pl.DataFrame:
+        """The same without the rows that have no value for an item: they are set aside."""
+        checks = tuple(check for _, item in self.items for check in item.overflows)
+        return self._projected(Sieve(checks)(frame), keep) if checks else self(frame, keep)
+
     def __call__(self, frame: pl.DataFrame, keep: Sequence[str] = ()) -> pl.DataFrame:
-        """Returns a frame of the columns `keep` and then the items."""
+        """Returns a frame of the columns `keep` and then the items. Raises DataError for an item without a value."""
         if self.items and all(isinstance(item.expression, ColumnReference) for _, item in self.items):
             columns = [item(frame).alias(name) for name, item in self.items]
             return pl.DataFrame([*(frame.get_column(name) for name in keep), *columns])
-        frame = written_out(frame)
         for _, item in self.items:
-            _refuse(item.overflows, frame)
+            _refuse(item.overflows, written_out(frame))
+        return self._projected(frame, keep)
+
+    def _projected(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
+        frame = written_out(frame)
         names = [name for name, _ in self.items]
         return frame.with_columns(item.value.alias(name) for name, item in self.items).select(*keep, *names)
 

@@ -1,4 +1,4 @@
-"""Detects values that cannot be given: (expressions, frame) -> nothing, or a DataError.
+"""Detects values that cannot be given: (expressions, frame) -> the rows that have none.
 
 CAST of text that is no number, a date that begins before time itself, seconds that do not fit a TIME. As with
 overflows, only a row that needs the value can fail.
@@ -6,7 +6,7 @@ overflows, only a row that needs the value can fail.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -31,16 +31,16 @@ class Failure:
     happens: pl.Expr
     operand: pl.Expr
 
-    def refuse(self, frame: pl.DataFrame) -> None:
-        """Raise DataError if the call fails in a row."""
+    def failing(self, frame: pl.DataFrame) -> Iterator[tuple[pl.Series, DataError]]:
+        """If the call fails in a row: the rows in which it does, and the error of the first."""
         if frame.height == 0:
             return
-        columns = frame.select(self.happens.alias("@fails"), self.operand.alias("@operand"))
-        failing = columns.filter(pl.col("@fails"))
-        if failing.height:
-            error = self._error(failing.get_column("@operand")[0])
+        columns = frame.with_columns(self.happens.alias("@fails"), self.operand.alias("@operand"))
+        fails = columns.get_column("@fails")
+        if fails.any():
+            error = self._error(columns.get_column("@operand").filter(fails)[0])
             error.detail = f"in {self.call}"
-            raise error
+            yield fails, error
 
     def _error(self, value: object) -> DataError:
         match self.call.function:

@@ -175,6 +175,11 @@ def _distance(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     return _numpy(np.hypot, call, [across, along])
 
 
+def _point(_: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    x, y = operands
+    return pl.when(x.is_not_null() & y.is_not_null()).then(pl.struct(x.alias("x"), y.alias("y")))
+
+
 def _great_circle(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     coordinates = [_coordinate(name, point) for point in operands for name in ("x", "y")]
     return EARTH_RADIUS * _numpy(central_angle, call, coordinates)
@@ -286,6 +291,7 @@ FUNCTIONS: dict[str, Builder] = {
     "like": _like,
     "distance": _distance,
     "great_circle": _great_circle,
+    "point": _point,
     "x": lambda _, operands: _coordinate("x", operands[0]),
     "y": lambda _, operands: _coordinate("y", operands[0]),
     "string": _string,

@@ -1,7 +1,6 @@
-"""Detects INT overflow cheaply: (expressions, frame) -> nothing, or a DataError.
+"""Detects INT overflow cheaply: (expressions, frame) -> the rows that overflow.
 
-The law: an error is raised if and only if some row that needs the value overflows in + - * / negative abs
-sqr. Interval arithmetic over the columns' least and greatest values, in Python's unbounded integers, shows
+The law: a row is found if and only if it needs the value and overflows in + - * / negative abs sqr. Interval arithmetic over the columns' least and greatest values, in Python's unbounded integers, shows
 for nearly every frame that nothing can overflow. It takes one pass of min/max over the INT columns read. Only
 if that fails are the operations repeated in 128 bits, row by row, under the conditions (CASE, AND, OR,
 COALESCE) that lead to them.
@@ -9,7 +8,7 @@ COALESCE) that lead to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -54,8 +53,8 @@ class Overflow:
         return Overflow(call, reduce(pl.Expr.and_, guards, outside.fill_null(False)))
 
 
-def refuse_overflow(overflows: Sequence[Overflow], frame: pl.DataFrame) -> None:
-    """Raise DataError if any of the operations overflows in a row that needs it."""
+def overflowing(overflows: Sequence[Overflow], frame: pl.DataFrame) -> Iterator[tuple[pl.Series, DataError]]:
+    """For each of the operations that overflows: the rows that need it and in which it does, and the error."""
     if not overflows or frame.height == 0:
         return
     ranges = _Ranges(frame)
@@ -63,8 +62,9 @@ def refuse_overflow(overflows: Sequence[Overflow], frame: pl.DataFrame) -> None:
         low, high = ranges.unbounded(overflow.call)
         if low >= INT_MINIMUM and high <= INT_MAXIMUM:
             continue
-        if frame.with_columns(overflow.happens.alias("@overflow")).get_column("@overflow").any():
-            raise overflow_in(str(overflow.call))
+        rows = frame.with_columns(overflow.happens.alias("@overflow")).get_column("@overflow")
+        if rows.any():
+            yield rows, overflow_in(str(overflow.call))
 
 
 def overflow_in(what: str) -> DataError:

@@ -136,7 +136,7 @@ class JoinAggregate:
 
 
 @dataclass(frozen=True)
-class _Step:
+class _CompiledPairing:
     """A compiled pairing."""
 
     left: int
@@ -222,7 +222,7 @@ class JoinAggregateLogic:
         sides = [side.prefix + ROWS for side in self._sides]
         return sides + [f"pair{number}.{ROWS}" for number in range(len(self._spec.pairings))]
 
-    def _compiled(self) -> Iterator[_Step]:
+    def _compiled(self) -> Iterator[_CompiledPairing]:
         """Compiles the pairings."""
         types = self._spec.key_types
         members = [[number] for number in range(len(self._sides))]
@@ -254,7 +254,7 @@ class JoinAggregateLogic:
             last = number == len(self._spec.pairings) - 1
             unique = last or self._still_unique(pairing, keys[left] + keys[right])
             added = None if unique else [e for member in members[-1] for e in self._weighed[member].added()]
-            yield _Step(left, right, matching.build(), columns, [TICK, *pairing.kept], added)
+            yield _CompiledPairing(left, right, matching.build(), columns, [TICK, *pairing.kept], added)
 
     def _number(self, item: Item) -> str | None:
         """The number in the names of an aggregate's components."""

@@ -14,7 +14,8 @@ match gives no row. The forms:
              over the window
 
 A round that would give more than `limit` matches (FLATTEN: rows) is refused; the error states the number
-(rounds.py).
+(rounds.py). On the gateway, rounds are so small that this happens to no query for being behind: `round_rows` follows
+the matches that readings had so far.
 
 A tuple waits until its tick is complete. The state is the tuples that are not older than the window, in
 panes. One table of all streams finds the matches, of equal values (kernels/occurrence_table.py) or of nearly
@@ -68,9 +69,13 @@ from nilometer.operators.similar.stripe_home import StripeHome
 from nilometer.operators.similar.table import TABLED, Alike, SimilarTable
 from nilometer.operators.validation import require, require_choice
 from nilometer.operators.waiting import Waiting
-from nilometer.types import INT, Kind, OwnWindow, Schema, Type, qualified
+from nilometer.types import INT, INT_MAXIMUM, Kind, OwnWindow, Schema, Type, qualified
 
 _NEW = "@new"
+
+FIRST_ROUND = 1_024
+LEAST_ROUND = 64
+"""Rounds of fewer readings cost more than they save."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +156,17 @@ class SimilarLogic:
         self._waiting = Waiting(self._kept)
         self._recent = Recent(spec.window, self._kept)
         self._table: SimilarTable | SimilarCounts | None = None
+        self._matches_each: float | None = None
+
+    @property
+    def round_rows(self) -> int:
+        """How many readings a round may bring: an eighth of the limit, if they have as many matches as the last ones.
+        Before the first match is counted, few."""
+        if self._spec.form == SimilarForm.COUNTS:
+            return INT_MAXIMUM  # it holds no match
+        if self._matches_each is None:
+            return FIRST_ROUND
+        return max(LEAST_ROUND, int(self._spec.limit / (8 * max(self._matches_each, 1.0))))
 
     @property
     def occurrences(self) -> int:
@@ -208,6 +224,8 @@ class SimilarLogic:
 
     def _round(self, ordered: pl.DataFrame, chunks: Iterable[Chunk], partners: Integers) -> pl.DataFrame:
         """Returns the answers of tuples with these numbers of partners."""
+        if len(partners):
+            self._matches_each = float(partners.sum()) / len(partners)
         asked = Asked(SimilarForm(self._spec.form), self._spec.sample, self._spec.limit)
         answer = answered(asked, chunks, partners)
         return frames.empty(self._columns) if answer is None else self._answer(ordered, *answer)

@@ -5,7 +5,8 @@ This is the monoid interface of reference/algorithms.md section 7: `lift` (rows 
 of each component (the kernels combine with it), and `lower` (components -> answers). Aggregates of one
 argument share its components. A SUM of INTs is held in two halves of 32 bits: it is exact, and only the whole
 sum is checked for overflow, whatever the order. A SUM of FLOATs is held in two doubles, so that it is rounded
-once. VARIANCE is held as (n, mean in two doubles, squares).
+once. VARIANCE is held as (n, mean in two doubles, squares), CORR and its kin as the same of two values, and the area
+under the readings of one source as a path (kernels/merging.py).
 """
 
 from __future__ import annotations
@@ -18,22 +19,49 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from nilometer.errors import InternalError
-from nilometer.expressions import Expression, constant_size, type_of
+from nilometer.algebra.summary import READINGS
+from nilometer.errors import DataError, InternalError
+from nilometer.expressions import Aggregate, ColumnReference, Expression, Literal, constant_size, type_of
 from nilometer.operators.aggregate_items import NamedAggregate
 from nilometer.operators.evaluate.evaluate import Evaluator, compile_expression
 from nilometer.operators.evaluate.overflow import overflow_in
 from nilometer.operators.frames import dtype
+from nilometer.operators.group_functions import PAIRS, PATHS
+from nilometer.operators.logic import TIME
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
 
-ADD, MINIMUM, MAXIMUM, SUMS, MOMENTS = range(5)
+ADD, MINIMUM, MAXIMUM, SUMS, MOMENTS, COMOMENTS, PATH = range(7)
 """The operations; the first three are those of kernels/sliding.py."""
+
+MERGED = (MOMENTS, COMOMENTS, PATH)
+"""The operations of kernels/merging.py."""
+
+_PARTS = {
+    SUMS: ("high", "low"),
+    MOMENTS: ("n", "mean", "low", "squares"),
+    COMOMENTS: ("n", "mean", "low", "other", "other low", "squares", "other squares", "products"),
+    PATH: (
+        "n",
+        "first high",
+        "first low",
+        "first",
+        "last high",
+        "last low",
+        "last",
+        "area",
+        "area low",
+        "linear",
+    ),
+}
 
 ROWS = "rows"
 """The component that every partial has: how many rows it stands for."""
+
+METHODS = ("STEP", "LINEAR")
+"""How the readings of a path are joined."""
 
 _HALF = 32
 _LOWER = (1 << _HALF) - 1
@@ -50,12 +78,7 @@ class Component:
     @property
     def parts(self) -> tuple[str, ...]:
         """The names of its numbers, if it has several. They are the rows of its array."""
-        match self.operation:
-            case 3:
-                return ("high", "low")
-            case 4:
-                return ("n", "mean", "low", "squares")
-        return ()
+        return _PARTS.get(self.operation, ())
 
     @property
     def identity(self) -> int | float:
@@ -72,9 +95,12 @@ class Component:
         return 0 if self.dtype == "int64" else 0.0
 
 
+_FLOATS = Component("", ADD, "float64")
+
+
 def slides(items: Sequence[NamedAggregate]) -> bool:
     """Whether all aggregates have partials of constant size."""
-    return all(constant_size(aggregate) for _, aggregate in items)
+    return all(constant_size(a) or a.function in PAIRS or a.function in PATHS for _, a in items)
 
 
 class Lifting:
@@ -85,23 +111,36 @@ class Lifting:
     def __init__(self, items: Sequence[NamedAggregate], heard: bool) -> None:
         self._items = tuple(items)
         self._arguments: dict[Expression, tuple[str, Evaluator]] = {}
+        self._pairs: dict[str, tuple[str, str]] = {}
         components: dict[str, Component] = {ROWS: Component(ROWS, ADD)}
         if heard:
             components["heard"] = Component("heard", ADD)
         for _, aggregate in items:
             if aggregate.argument is None:
                 continue
-            number = str(len(self._arguments))
-            self._arguments.setdefault(aggregate.argument, (number, compile_expression(aggregate.argument)))
-            for component in self._needed(aggregate.function, aggregate.argument):
+            if aggregate.function in PAIRS:
+                numbers = self._number(aggregate.argument), self._number(aggregate.rest[0])
+                component = Component(_pair(*numbers), COMOMENTS, "float64")
+                self._pairs[component.name] = numbers
+                components[component.name] = component
+                continue
+            self._number(aggregate.argument)
+            for component in self._needed(aggregate):
                 components[component.name] = component
         # Most arguments are never NULL. Their count then equals the count of rows and need not be held a
         # second time.
         self._counts = {name: c for name, c in components.items() if name.startswith("count")}
         self.components = tuple(c for name, c in components.items() if name not in self._counts)
 
-    def _needed(self, function: str, argument: Expression) -> list[Component]:
-        number = self._arguments[argument][0]
+    def _number(self, argument: Expression) -> str:
+        if argument not in self._arguments:
+            self._arguments[argument] = (str(len(self._arguments)), compile_expression(argument))
+        return self._arguments[argument][0]
+
+    def _needed(self, aggregate: Aggregate) -> list[Component]:
+        function, argument = aggregate.function, aggregate.argument
+        assert argument is not None
+        number = self._number(argument)
         real = type_of(argument).kind is Kind.FLOAT
         numeric = "float64" if real else "int64"
         counted = [Component(f"count{number}", ADD)]
@@ -118,6 +157,8 @@ class Lifting:
                 return [*counted, Component(f"max{number}", MAXIMUM, numeric)]
             case "variance" | "stdev":
                 return [Component(f"moments{number}", MOMENTS, "float64")]
+            case "area" | "width":
+                return [Component(_path(aggregate, number), PATH, "float64")]
         raise InternalError(f"{function} has no partial of constant size")
 
     def number_of(self, argument: Expression) -> str:
@@ -149,6 +190,8 @@ class Lifting:
         inside = None if mask is None else mask.to_numpy()
         arrays: Arrays = {} if inside is None else {ROWS: inside.astype(np.int64)}
         wanted = {component.name: component for component in self.components}
+        paired = {number for pair in self._pairs.values() for number in pair}
+        columns: dict[str, tuple[pl.Series, Array | None]] = {}
         for number, evaluator in self._arguments.values():
             column = evaluator(rows) if mask is None else where(mask, evaluator, rows)
             known = column.is_not_null().to_numpy() if column.null_count() else None
@@ -162,19 +205,58 @@ class Lifting:
                 if f"{name}{number}" in wanted:
                     component = wanted[f"{name}{number}"]
                     arrays[component.name] = make(column, known, component)
+            for method in METHODS:
+                if f"path{number}{method}" in wanted:
+                    arrays[f"path{number}{method}"] = _path_lift(column, known, rows[TIME], method)
+            if number in paired:
+                columns[number] = column, known
+        for name, (one, other) in self._pairs.items():
+            arrays[name] = _comoments(*columns[one], *columns[other])
         return arrays
 
-    def lower(self, found: Arrays) -> list[pl.Series]:
-        """Returns the answers' columns, in their final dtypes."""
-        columns = []
+    def lift_summaries(self, rows: pl.DataFrame) -> Arrays:
+        """Returns the components of summaries, each of which stands for several rows. The columns of an argument are
+        named after it (plan/summaries.py)."""
+        whole = rows.get_column(READINGS).to_numpy()
+        arrays: Arrays = {ROWS: whole}
+        wanted = {component.name: component for component in (*self.components, *self._counts.values())}
+        for argument, (number, _) in self._arguments.items():
+            assert isinstance(argument, ColumnReference), "a summary of an expression"
+            count = rows.get_column(f"{argument.name}#count").to_numpy()
+            if f"count{number}" not in self._counts or (count != whole).any():
+                arrays[f"count{number}"] = count
+            for part in ("min", "max"):
+                if (component := wanted.get(f"{part}{number}")) is not None:
+                    column = rows.get_column(f"{argument.name}#{part}")
+                    arrays[component.name] = column.fill_null(component.identity).to_numpy()
+            if f"sum{number}" in wanted:
+                parts = (rows.get_column(f"{argument.name}#{part}").fill_null(0.0) for part in ("sum", "low"))
+                arrays[f"sum{number}"] = np.stack([part.to_numpy() for part in parts])
+            if f"high{number}" in wanted:
+                total = rows.get_column(f"{argument.name}#sum").fill_null(0).to_numpy()
+                arrays[f"high{number}"], arrays[f"low{number}"] = total >> _HALF, total & _LOWER
+        return {name: array for name, array in arrays.items() if name in wanted or name == ROWS}
+
+    def lower(self, found: Arrays) -> tuple[list[pl.Series], list[tuple[pl.Series, DataError]]]:
+        """Returns the answers' columns, in their final dtypes, and the rows in which one has no value."""
+        columns: list[pl.Series] = []
+        failing: list[tuple[pl.Series, DataError]] = []
         for name, aggregate in self._items:
             target = dtype(aggregate.type)
             if aggregate.argument is None:
                 columns.append(pl.Series(name, found[ROWS], dtype=target))
                 continue
             number = self._arguments[aggregate.argument][0]
+            if aggregate.function in PAIRS:
+                number = _pair(number, self._number(aggregate.rest[0]))
+            elif aggregate.function in PATHS:
+                number = _path(aggregate, number)
             count = found.get(f"count{number}", found[ROWS])
-            values, known = _lowered(aggregate.function, number, count, found, str(aggregate))
+            values, known = _lowered(aggregate.function, number, count, found)
+            if aggregate.function == "sum" and f"high{number}" in found:
+                outside = _outside(found[f"high{number}"], found[f"low{number}"])
+                if outside is not None:
+                    failing.append((pl.Series(outside), overflow_in(str(aggregate))))
             column = pl.Series(name, values).cast(target)
             if known is not None:
                 if target.is_float():
@@ -182,14 +264,19 @@ class Lifting:
                 if not known.all():
                     column = pl.select(pl.when(pl.Series(known)).then(column)).to_series().alias(name)
             columns.append(column)
-        return columns
+        return columns, failing
 
 
-def _lowered(
-    function: str, number: str, count: Array, found: Arrays, text: str
-) -> tuple[Array, Array | None]:
+def _lowered(function: str, number: str, count: Array, found: Arrays) -> tuple[Array, Array | None]:
     """Returns the values, and a mask of those that are not NULL (None: no value is NULL)."""
     with np.errstate(all="ignore"):
+        if function in PAIRS:
+            return _of_pairs(function, found[number])
+        if function in PATHS:
+            path = found[number]
+            if function == "area":
+                return path[7], path[0] > 0
+            return (path[4] - path[1]) * float(1 << _HALF) + (path[5] - path[2]), None
         if function in ("variance", "stdev"):
             count, _, _, squares = found[f"moments{number}"]
             variance = squares / (count - 1)
@@ -207,17 +294,41 @@ def _lowered(
             case "avg":
                 return (found[f"high{number}"] * float(1 << _HALF) + found[f"low{number}"]) / count, known
             case "sum":
-                return _whole(found[f"high{number}"], found[f"low{number}"], text), known
+                return _whole(found[f"high{number}"], found[f"low{number}"]), known
     raise InternalError(f"no answer of {function}")
 
 
-def _whole(high: Array, low: Array, text: str) -> Array:
-    """Combines two halves into an INT. Raises an error if it does not fit 64 bits."""
+def _of_pairs(function: str, comoments: Array) -> tuple[Array, Array | None]:
+    """The measures of two values; group_functions computes the same from rows."""
+    count, mean, low, other, other_low, squares, other_squares, products = comoments
+    varies, other_varies = squares > 0, other_squares > 0
+    match function:
+        case "corr":
+            return products / np.sqrt(squares) / np.sqrt(other_squares), varies & other_varies
+        case "covar_pop":
+            return products / count, count > 0
+        case "covar_samp":
+            return products / (count - 1), count > 1
+        case "regr_slope":
+            return products / other_squares, other_varies
+        case "regr_intercept":
+            return (mean + low) - products / other_squares * (other + other_low), other_varies
+    share = np.where(varies, products / squares * (products / other_squares), 1.0)
+    return share, other_varies
+
+
+def _whole(high: Array, low: Array) -> Array:
+    """Combines two halves into an INT."""
+    return np.asarray(((high + (low >> _HALF)) << _HALF) | (low & _LOWER))
+
+
+def _outside(high: Array, low: Array) -> Array | None:
+    """The sums that do not fit 64 bits; None if there are none."""
     high = high + (low >> _HALF)
     limit = 1 << (_HALF - 1)
     if len(high) and (high.max() >= limit or high.min() < -limit):
-        raise overflow_in(text)
-    return np.asarray((high << _HALF) | (low & _LOWER))
+        return np.asarray((high >= limit) | (high < -limit))
+    return None
 
 
 def where(mask: pl.Series, evaluator: Evaluator, rows: pl.DataFrame) -> pl.Series:
@@ -248,6 +359,28 @@ def _moments(column: pl.Series, known: Array | None, component: Component) -> Ar
     return np.stack([count, values, low, np.zeros(len(column))])
 
 
+def _comoments(column: pl.Series, known: Array | None, other: pl.Series, other_known: Array | None) -> Array:
+    """The moments of both values, in rows in which neither is NULL."""
+    if known is None or other_known is None:
+        both = other_known if known is None else known
+    else:
+        both = known & other_known
+    one, second = (_moments(values, both, _FLOATS) for values in (column, other))
+    nothing = np.zeros(len(column))
+    return np.stack([one[0], one[1], one[2], second[1], second[2], nothing, nothing, nothing])
+
+
+def _path_lift(column: pl.Series, known: Array | None, times: pl.Series, method: str) -> Array:
+    """The path of a single reading: it begins and ends there."""
+    values = _plain(column.cast(pl.Float64), known, _FLOATS)
+    count = np.ones(len(column)) if known is None else known.astype(np.float64)
+    moments = times.to_numpy()
+    high, low = (moments >> _HALF).astype(np.float64), (moments & _LOWER).astype(np.float64)
+    nothing = np.zeros(len(column))
+    linear = np.full(len(column), float(method == "LINEAR"))
+    return np.stack([count, high, low, values, high, low, values, nothing, nothing, linear])
+
+
 def _lost(column: pl.Series, known: Array | None) -> Array:
     """The part of each INT that is lost when it becomes a double."""
     whole = column.to_physical().cast(pl.Int64).fill_null(0).to_numpy()
@@ -266,3 +399,16 @@ _LIFTS: dict[str, Callable[[pl.Series, Array | None, Component], Array]] = {
     "max": _plain,
     "moments": _moments,
 }
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+
+
+def _pair(one: str, other: str) -> str:
+    return f"pair{one} {other}"
+
+
+def _path(aggregate: Aggregate, number: str) -> str:
+    method = aggregate.rest[0]
+    assert isinstance(method, Literal)
+    return f"path{number}{method.value}"

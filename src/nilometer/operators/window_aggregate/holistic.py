@@ -19,6 +19,7 @@ from nilometer.expressions import ColumnReference, Expression, walk
 from nilometer.kernels.arrays import Integers
 from nilometer.operators.aggregate import Aggregate
 from nilometer.operators.aggregate_items import Grouping
+from nilometer.operators.aggregate_sieve import aggregate_sieve
 from nilometer.operators.evaluate.evaluate import compile_predicate
 from nilometer.operators.frames import concatenate, conform, evaluations, window_dtypes
 from nilometer.operators.limits import operator
@@ -50,6 +51,10 @@ class HolisticLogic:
         self._output = window_dtypes(spec.schema)
         self._keys = [name for name, _ in spec.keys]
         self._selection = Selection(spec) if selects(spec) else None
+        # Where rows decide which ticks are evaluated, one without a value is set aside in each of its windows.
+        self._sieve = None
+        if spec.sieves_early:
+            self._sieve = aggregate_sieve(spec.keys, spec.items, spec.predicate) or None
         self._expectation = None
         if spec.completeness is not None:
             self._expectation = Expectation(spec.completeness, spec.scope, grouped=bool(spec.keys))
@@ -57,9 +62,11 @@ class HolisticLogic:
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         """Take rows of the stream."""
-        self._window.update(port, rows if self._selection is None else self._selection(rows))
         if self._expectation is not None:
             self._expectation.update(rows)
+        if self._sieve is not None:
+            rows = self._sieve(rows)
+        self._window.update(port, rows if self._selection is None else self._selection(rows))
 
     @operator("an aggregate of windows")
     def advance(self, progress: Progress) -> Output:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from nilometer.kernels import entries
@@ -17,7 +18,7 @@ from nilometer.kernels.arrays import Integers
 from nilometer.kernels.read_only import read_only
 from nilometer.kernels.slices import EVERY_TICK, Slicing, order_by
 from nilometer.operators.frames import Dtypes
-from nilometer.operators.window_aggregate.components import MOMENTS, ROWS, SUMS, Array, Arrays, Component
+from nilometer.operators.window_aggregate.components import MERGED, ROWS, SUMS, Array, Arrays, Component
 
 SLICE = "@slice"
 GROUP = "@group"
@@ -59,7 +60,7 @@ class Partials:
             lifted = rows.values.get(c.name)
             if lifted is None:
                 values[c.name] = counts
-            elif c.operation == SUMS:
+            elif c.operation == SUMS and lifted.ndim == 1:
                 values[c.name] = entries.sum_rows(entry_of, read_only(lifted), len(slices))
             else:
                 values[c.name] = _reduced(c, entry_of, lifted, len(slices))
@@ -94,6 +95,10 @@ class Partials:
         """Splits ordered partials into those of slices below the bound and the others."""
         place = int(np.searchsorted(self.slices, bound, side="left"))
         return self._at(slice(None, place)), self._at(slice(place, None))
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Partials:
+        """Returns the partials inside the mask."""
+        return self._at(np.flatnonzero(mask))
 
     def reduced(self, groups: int) -> Partials:
         """Merges ordered partials into one per slice and group. All group codes are below `groups`."""
@@ -171,8 +176,8 @@ def _reduced(component: Component, entry_of: Array, values: Array, count: int) -
     values = read_only(values)
     if component.operation == SUMS:
         return entries.reduce_sums(entry_of, values, count)  # type: ignore[no-any-return]
-    if component.operation == MOMENTS:
-        return entries.reduce_moments(entry_of, values, count)  # type: ignore[no-any-return]
+    if component.operation in MERGED:
+        return entries.reduce_merged(entry_of, values, count)  # type: ignore[no-any-return]
     return entries.reduce_rows(  # type: ignore[no-any-return]
         component.operation, identity(component), entry_of, values, count
     )

@@ -18,6 +18,7 @@ import polars as pl
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import ColumnReference
 from nilometer.operators.aggregate_items import NamedAggregate
+from nilometer.operators.aggregate_sieve import aggregate_sieve
 from nilometer.operators.evaluate.evaluate import compile_expression, compile_predicate
 from nilometer.operators.frames import conform, window_dtypes
 from nilometer.operators.group_functions import SKETCHES, read_sketch, share_of, sketch_of
@@ -27,6 +28,7 @@ from nilometer.operators.window_aggregate.components import where
 from nilometer.types import INT
 
 if TYPE_CHECKING:
+    from nilometer.operators.session_aggregate.session_aggregate import SessionAggregate
     from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 
 _SKETCHED = "@sketched"
@@ -42,7 +44,7 @@ def sketched(items: Sequence[NamedAggregate]) -> bool:
 class SketchedLogic:
     """The counts of rows by group and bucket, and the answers that are read from them."""
 
-    def __init__(self, spec: WindowAggregate) -> None:
+    def __init__(self, spec: WindowAggregate | SessionAggregate) -> None:
         self._items = spec.items
         self._keys = [name for name, _ in spec.keys]
         sketch = next(a for _, a in spec.items if a.argument is not None)
@@ -50,6 +52,7 @@ class SketchedLogic:
         self._function = sketch.function
         self._argument = compile_expression(sketch.argument)
         self._predicate = None if spec.predicate is None else compile_predicate(spec.predicate)
+        self._sieve = aggregate_sieve(spec.row_keys, spec.items, spec.predicate)
         self._output = window_dtypes(spec.schema)
         counts = replace(
             spec,
@@ -60,6 +63,7 @@ class SketchedLogic:
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         """Put the value of each row into its bucket."""
+        rows = self._sieve(rows)
         if self._predicate is None:
             values = self._argument(rows)
         else:

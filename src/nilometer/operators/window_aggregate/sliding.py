@@ -16,11 +16,13 @@ import polars as pl
 from nilometer.errors import InternalError
 from nilometer.expressions import type_of
 from nilometer.kernels.arrays import Integers
+from nilometer.operators.aggregate_sieve import aggregate_sieve
 from nilometer.operators.evaluate.evaluate import compile_predicate, compile_projection
 from nilometer.operators.frames import dtype, empty, evaluations, window_dtypes
 from nilometer.operators.limits import operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.panes import Panes
+from nilometer.operators.set_aside import failing_rows
 from nilometer.operators.waiting import Waiting
 from nilometer.operators.window_aggregate.completeness import Expectation
 from nilometer.operators.window_aggregate.components import ROWS, Lifting
@@ -44,6 +46,7 @@ class SlidingLogic:
         self._slicing = self._scope.slicing
         self._predicate = None if spec.predicate is None else compile_predicate(spec.predicate)
         self._keys = compile_projection(spec.keys)
+        self._sieve = aggregate_sieve(spec.keys, spec.items)
         self._output = window_dtypes(spec.schema)
         self._expectation = None
         if spec.completeness is not None:
@@ -66,8 +69,9 @@ class SlidingLogic:
         self._waiting = Panes(SLICE, Partials.dtypes(components), span, self._compacted)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
-        """Turn rows into partials."""
-        if port != 0:
+        """Turn rows into partials. Input 1 brings summaries of rows (plan/summaries.py), for a window without a
+        predicate."""
+        if port > 1 or (port == 1 and self._predicate is not None):
             raise InternalError(f"a window has no input {port}")
         if self._scope.period is None:
             self._ticks.add(rows.select(pl.col(TICK).unique()))
@@ -82,10 +86,15 @@ class SlidingLogic:
                 mask = self._predicate.mask(rows)
             else:
                 rows = self._predicate(rows)
+        if self._sieve:
+            if mask is None:
+                rows = self._sieve(rows)
+            elif (failing := self._sieve.failing(rows.filter(mask))) is not None:
+                mask = mask.scatter(mask.arg_true().filter(failing), False)
         if rows.height:
             ticks = self._scope.sliced(rows.get_column(TICK).to_numpy())
             groups = self._groups.encode(self._keys(rows), rows.height)
-            values = self._lifting.lift(rows, mask)
+            values = self._lifting.lift(rows, mask) if port == 0 else self._lifting.lift_summaries(rows)
             for name in self._lifting.unheld(values):
                 self._hold(name)
             lifted = LiftedRows(ticks, groups, values, self._lifting.components)
@@ -172,11 +181,15 @@ class SlidingLogic:
         counts = np.diff(answers.ends, prepend=0)
         at = np.repeat(ticks, counts)
         tags = [pl.Series(EVALUATION, at), pl.Series(TICK, at)]
-        columns = [*tags, *self._groups.decode(answers.groups), *self._lifting.lower(answers.found)]
+        lowered, failing = self._lifting.lower(answers.found)
+        keys = self._groups.decode(answers.groups)
+        columns = [*tags, *keys, *lowered]
         if self._expectation is not None:
             heard = answers.found["heard" if self._heard else ROWS]
             columns.append(self._expectation.column(at, heard, first_tick))
-        return pl.DataFrame(columns)
+        rows = pl.DataFrame(columns)
+        valueless = failing_rows(pl.DataFrame([*tags, *keys]), failing)
+        return rows if valueless is None else rows.filter(~valueless)
 
     def _slid(self, ticks: Integers) -> Answers:
         """Moves the window to each of these ticks and returns its contents at each."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from nilometer.kernels.arrays import Integers
 from nilometer.operators.blocks import Blocks
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.operators.limits import check_kept
-from nilometer.operators.window_aggregate.components import MOMENTS, ROWS, SUMS, Array, Arrays, Component
+from nilometer.operators.window_aggregate.components import MERGED, ROWS, SUMS, Array, Arrays, Component
 from nilometer.operators.window_aggregate.partials import (
     GROUP,
     SLICE,
@@ -46,6 +47,21 @@ class Answers:
     ends: Integers
     groups: Integers
     found: Arrays
+
+
+class Held(NamedTuple):
+    """Entries in order: their slices, and arrays that may be longer with their groups and components."""
+
+    slices: Integers
+    groups: npt.NDArray[np.int32]
+    values: Arrays
+
+    def between(self, low: int | None, high: int, components: tuple[Component, ...]) -> Partials:
+        """The entries with low < slice <= high."""
+        first = 0 if low is None else int(np.searchsorted(self.slices, low, side="right"))
+        last = max(first, int(np.searchsorted(self.slices, high, side="right")))
+        values = {c.name: np.ascontiguousarray(self.values[c.name][..., first:last]) for c in components}
+        return Partials(self.slices[first:last], self.groups[first:last].astype(np.int64), values, components)
 
 
 class SlidingState:
@@ -130,13 +146,24 @@ class SlidingState:
             moves = (taken, left, groups, *stacks[c.name], *begin, ends, answered)
             if c.operation == SUMS:
                 found[c.name] = sliding.slide_sums(*moves)
-            elif c.operation == MOMENTS:
-                found[c.name] = sliding.slide_moments(*moves)
+            elif c.operation in MERGED:
+                found[c.name] = sliding.slide_merged(*moves)
             else:
                 found[c.name] = sliding.slide(c.operation, identity(c), *moves)
         self._first, self._pivot, self._last, self._size = (int(place) for place in moved)
         self._trim()
         return Answers(ends, answered, found)
+
+    @property
+    def held(self) -> Held:
+        """The entries, for those that answer windows without the stacks."""
+        return Held(self._names[: self._length], self._groups, self._values)
+
+    def forget(self, low: int) -> None:
+        """Without the stacks: no window holds a slice up to `low` any more."""
+        place = int(np.searchsorted(self._names[: self._length], low, side="right"))
+        self._first = self._pivot = self._last = max(self._first, place)
+        self._trim()
 
     def alive(self) -> Integers:
         """Returns the groups that occur in an entry or a total, ascending."""
@@ -215,8 +242,8 @@ class SlidingState:
         moves = (self._groups[: self._length], *self._stacks(component), self._first, self._pivot, self._last)
         if component.operation == SUMS:
             sliding.rebuild_sums(*moves)
-        elif component.operation == MOMENTS:
-            sliding.rebuild_moments(*moves)
+        elif component.operation in MERGED:
+            sliding.rebuild_merged(*moves)
         else:
             sliding.rebuild(component.operation, *moves)
 

@@ -2,10 +2,10 @@
 
     Aggregate(keys, items) · Select(predicate) · TimeWindow(w)   =>   WindowAggregate   if nothing reads NOW
 
-Aggregates with partials of constant size (COUNT, SUM, AVG, MIN, MAX, STDEV, VARIANCE) never materialise a
-window: rows become partials of slices, and the windows slide over these at constant cost per tuple
-(sliding.py). So do sketches of one argument (sketched.py). If one of the aggregates is holistic (MEDIAN, DISTINCT, MIN of text), windows are materialised
-in parts (holistic.py).
+Aggregates with partials of constant size (COUNT, SUM, AVG, MIN, MAX, STDEV, VARIANCE, CORR, COVAR, REGR) never
+materialise a window: rows become partials of slices, and the windows slide over these at constant cost per tuple
+(sliding.py). So do sketches (sketched.py), TWA and INTEGRAL (over_time.py), and any of these together (combined.py). If one
+of the aggregates is holistic (MEDIAN, DISTINCT, ARRAY_AGG), windows are materialised in parts (holistic.py).
 
 The rows before the predicate determine the evaluations. This also holds for windows without a slide over a
 pushed input. An ungrouped aggregate gives one row per evaluation, a grouped one a row per group with a row in
@@ -28,12 +28,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import polars as pl
+
 from nilometer.algebra import Completeness
 from nilometer.algebra.grid import Grid
 from nilometer.errors import InternalError
 from nilometer.expressions import Expression, uses_now
 from nilometer.operators.aggregate_items import NamedAggregate, NamedExpression, check_items, output_schema
-from nilometer.operators.logic import Logic
+from nilometer.operators.frames import Dtypes
+from nilometer.operators.logic import TICK, TIME, Logic
 from nilometer.operators.window_aggregate.components import slides
 from nilometer.operators.window_scope import Scope
 from nilometer.types import FLOAT, Column, Schema
@@ -55,6 +58,8 @@ class WindowAggregate:
         Which rows of the window count; None for all.
     completeness
         Adds a last column, of the rows before the predicate.
+    time
+        The column that holds the time of each tuple, if there is one.
 
     References
     ----------
@@ -72,6 +77,7 @@ class WindowAggregate:
     predicate: Expression | None = None
     completeness: Completeness | None = None
     grid: Grid | None = None
+    time: str | None = None
 
     def __post_init__(self) -> None:
         _ = self.scope, self.schema
@@ -97,6 +103,28 @@ class WindowAggregate:
         """Whether every aggregate has partials of constant size."""
         return slides(self.items)
 
+    @property
+    def selective(self) -> bool:
+        """Whether FIRST and LAST may be made from the rows that decide them: the clock says when windows are
+        evaluated."""
+        return self.scope.period is not None
+
+    @property
+    def needed(self) -> Dtypes:
+        """The columns without which no tuple has a window."""
+        return {TICK: pl.Int64(), TIME: pl.Int64()}
+
+    @property
+    def row_keys(self) -> tuple[NamedExpression, ...]:
+        """The keys that read tuples: all of them."""
+        return self.keys
+
+    @property
+    def sieves_early(self) -> bool:
+        """Whether a row without a value may be set aside before anything else sees it: it decides neither when windows
+        are evaluated nor how complete they are."""
+        return self.scope.period is not None and self.completeness is None
+
     def build(self) -> Logic:
         """Returns a fresh Logic. Modules that need numba are imported here, so that planning starts without
         it.
@@ -105,10 +133,11 @@ class WindowAggregate:
             from nilometer.operators.window_aggregate.sliding import SlidingLogic
 
             return SlidingLogic(self)
-        from nilometer.operators.window_aggregate.sketched import SketchedLogic, sketched
+        from nilometer.operators.window_aggregate.combined import parted
 
-        if self.completeness is None and sketched(self.items):
-            return SketchedLogic(self)
+        logic = parted(self)
+        if logic is not None:
+            return logic
         from nilometer.operators.window_aggregate.holistic import HolisticLogic
 
         return HolisticLogic(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nilometer.algebra import Collection, JoinKind
@@ -31,8 +32,7 @@ def _order(node: Node, context: OptimizerContext, by_name: bool) -> Node:
         depends_on_tick = any(map(uses_now, conditions)) or any(map(logical.refreshes, leaves))
         if by_name and (len(leaves) == 2 or not depends_on_tick):
             return _left_deep(node, leaves, ordered, conditions, context)
-        by_leaf = dict(zip(map(id, leaves), ordered, strict=True))
-        return _replace_leaves(node, by_leaf)
+        return _replace_leaves(node, iter(ordered))
     inputs = tuple(_order(child, context, _by_name(node, by_name)) for child in node.inputs)
     same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
     return node if same else node.with_inputs(inputs)
@@ -62,10 +62,11 @@ def _flatten(node: Node) -> tuple[list[Node], list[Expression]]:
     return left + right, [*left_conditions, *right_conditions, *conjuncts(node.predicate)]
 
 
-def _replace_leaves(node: Node, by_leaf: dict[int, Node]) -> Node:
-    if id(node) in by_leaf:
-        return by_leaf[id(node)]
-    inputs = tuple(_replace_leaves(child, by_leaf) for child in node.inputs)
+def _replace_leaves(node: Node, leaves: Iterator[Node]) -> Node:
+    """The tree of inner joins with other leaves, in the order of `_flatten`."""
+    if not _orderable(node):
+        return next(leaves)
+    inputs = tuple(_replace_leaves(child, leaves) for child in node.inputs)
     same = all(new is old for new, old in zip(inputs, node.inputs, strict=True))
     return node if same else node.with_inputs(inputs)
 
@@ -109,7 +110,7 @@ def _left_deep(
         plan = Join(plan, following.node, JoinKind.INNER, conjunction(here))
     if places == list(range(len(leaves))):
         # The order was right; keep the tree as it was written, bushy or not.
-        return _replace_leaves(node, dict(zip(map(id, leaves), ordered, strict=True)))
+        return _replace_leaves(node, iter(ordered))
     return plan
 
 

@@ -11,7 +11,7 @@ FOREIGN_FUNCTIONS: dict[str, str] = {
     ),
     **dict.fromkeys(("from_unixtime", "str_to_date", "parse_datetime"), "write to_timestamp(x)"),
     **dict.fromkeys(("unix_timestamp", "to_unixtime"), "write epoch(t)"),
-    **dict.fromkeys(("time_bucket", "bucket"), "write date_bin(15 MINUTES, t)"),
+    "bucket": "write date_bin(15 MINUTES, t)",
     **dict.fromkeys(("date_format", "format_timestamp", "format_datetime"), "write to_char(t, 'YYYY-MM-DD')"),
     **dict.fromkeys(("convert_timezone", "from_utc_timestamp"), "write t AT TIME ZONE 'Europe/Zurich'"),
     "to_utc_timestamp": "write to_utc(t, 'Europe/Zurich')",
@@ -24,6 +24,15 @@ FOREIGN_FUNCTIONS: dict[str, str] = {
     "len": "write length(text)",
     "concat_ws": "write a || ', ' || b",
     "mid": "write substring(text, 2, 3)",
+    **dict.fromkeys(
+        ("rollup", "cube", "grouping"), "write a query for each set of groups, and UNION ALL between"
+    ),
+    **dict.fromkeys(
+        ("percent_rank", "cume_dist"),
+        "divide by the number of rows: 1.0 * RANK() OVER (ORDER BY x) / COUNT(*) OVER ()",
+    ),
+    "width_bucket": "write floor((x - low) / width)",
+    "histogram": "write GROUP BY floor(x / width)",
     "decode": "write CASE x WHEN 1 THEN 'a' END",
 }
 """By the name in small letters."""

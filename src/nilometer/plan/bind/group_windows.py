@@ -14,10 +14,11 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from nilometer import time_zones
-from nilometer.algebra.grid import Grid, Step
+from nilometer.algebra import Collection
+from nilometer.algebra.grid import Grid, GridUnit
 from nilometer.algebra.table_functions.session import WINDOW_COLUMNS
 from nilometer.catalog.near_misses import near_misses
-from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now, columns_of
+from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now, columns_of, transform
 from nilometer.language import ast
 from nilometer.language.parse_group_windows import EXAMPLES
 from nilometer.plan import logical
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
     from nilometer.plan.bind.sources import SourceBinder
 
 _CALENDAR = {
-    "WEEKS": (Step.WEEK, 1),
-    "MONTHS": (Step.MONTH, 1),
-    "QUARTERS": (Step.MONTH, 3),
-    "YEARS": (Step.MONTH, 12),
+    "WEEKS": (GridUnit.WEEK, 1),
+    "MONTHS": (GridUnit.MONTH, 1),
+    "QUARTERS": (GridUnit.MONTH, 3),
+    "YEARS": (GridUnit.MONTH, 12),
 }
 
 
@@ -88,7 +89,7 @@ def _cumulate(context: Context, inner: Relation, source: ast.GroupWindowSource) 
             "the size of CUMULATE is a multiple of its step", source.size, hint=EXAMPLES[source.kind]
         )
     offset = 0 if source.offset is None else duration(context, source.offset, "OFFSET", positive=False)
-    grid = Grid(Step.TIME, step, offset % step)
+    grid = Grid(GridUnit.TIME, step, offset % step)
     window = logical.TimeWindow(inner.node, size, 1, grid.nominal, False, grid)
     width, origin = Literal(size, DURATION), Literal(offset % size, TIME)
     inside = Call("-", (Now(), Literal(1, DURATION)), TIME)
@@ -183,7 +184,7 @@ def bind_grid(
             slide or place,
             hint="count both in days, in weeks or in months, or both in shorter units",
         )
-    if unit is Step.TIME:
+    if unit is GridUnit.TIME:
         return Grid(unit, step[1], (shift + (length if from_start else 0)) % step[1]), length
     if length % step[1]:
         context.fail(
@@ -197,7 +198,7 @@ def bind_grid(
     return grid, length // step[1] * grid.nominal
 
 
-def _steps(context: Context, amount: ast.Amount, zone: str | None, what: str) -> tuple[Step, int]:
+def _steps(context: Context, amount: ast.Amount, zone: str | None, what: str) -> tuple[GridUnit, int]:
     if amount.unit in _CALENDAR:
         unit, factor = _CALENDAR[amount.unit]
         if not isinstance(amount.count, int) or amount.count < 1:
@@ -205,14 +206,14 @@ def _steps(context: Context, amount: ast.Amount, zone: str | None, what: str) ->
         return unit, amount.count * factor
     length = duration(context, amount, what)
     if zone is None:
-        return Step.TIME, length
+        return GridUnit.TIME, length
     if length % DAY:
         context.fail(
             f"{format_duration(length)} is no number of days, and a TIMEZONE says when a day begins",
             amount,
             hint="leave TIMEZONE out; for zones of half hours, write OFFSET 30 MINUTES",
         )
-    return Step.DAY, length // DAY
+    return GridUnit.DAY, length // DAY
 
 
 # ---- what a query does with them -------------------------------------------------------------------------------------
@@ -259,6 +260,48 @@ def check_windows_are_grouped(
                 detail="without them it is not said which rows an aggregate is of",
                 hint="add window_start, window_end to GROUP BY",
             )
+
+
+def of_window(expression: Expression) -> bool:
+    """Whether an expression reads the columns of a group window, and no others."""
+    names = columns_of(expression)
+    return bool(names) and all(name.rsplit(".", 1)[-1] in WINDOW_COLUMNS for name in names)
+
+
+def filled_windows(
+    context: Context,
+    relations: list[Relation],
+    keys: tuple[logical.Projection, ...],
+    fill: str,
+    place: ast.Node,
+) -> tuple[logical.Projection, ...]:
+    """The keys that name the window, as expressions of the tick at which it is evaluated."""
+    windowed = [r for r in relations if r.node.collection is Collection.WINDOWS]
+    if not keys:
+        if fill == "LINEAR":
+            context.fail(
+                "FILL(LINEAR) returns the rows of a gap when it ends, so they must say which windows they are",
+                place,
+                hint="use TUMBLE or HOP: FROM TUMBLE(s, 10 MINUTES) GROUP BY id, window_start FILL(LINEAR)",
+            )
+        return ()
+    grouped = [r for r in windowed if isinstance(r.place, ast.GroupWindowSource)]
+    if len(windowed) != 1 or not grouped:
+        what = "several windows" if len(windowed) > 1 else "SESSION"
+        context.fail(
+            f"FILL by the columns of {what}",
+            place,
+            detail="it must be known at which times windows are missing",
+            hint="fill the groups of one TUMBLE or HOP, in a subquery if need be",
+        )
+    node = grouped[0].node
+    assert isinstance(node, logical.Project)
+    values = {item.name: item.expression for item in node.items}
+
+    def change(expression: Expression) -> Expression:
+        return values[expression.name] if isinstance(expression, ColumnReference) else expression
+
+    return tuple(replace(key, expression=transform(key.expression, change)) for key in keys)
 
 
 # ---- GROUP BY TUMBLE(time, 10 MINUTES) -------------------------------------------------------------------------------

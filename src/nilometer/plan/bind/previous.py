@@ -16,6 +16,7 @@ from nilometer.algebra import SortKey
 from nilometer.expressions import ColumnReference, Expression, Now, type_of
 from nilometer.language import ast
 from nilometer.plan import logical
+from nilometer.plan.bind.group_windows import of_window
 from nilometer.plan.bind.over import OverCalls
 from nilometer.types import Schema
 
@@ -28,7 +29,11 @@ class PreviousCalls(OverCalls):
 
     def of_groups(self, node: ast.FunctionCall) -> Expression:
         """A call beside GROUP BY: its groups are those of the query."""
-        keys = [ColumnReference(key.name, type_of(key.expression).plain) for key in self._query.keys]
+        keys = [
+            ColumnReference(key.name, type_of(key.expression).plain)
+            for key in self._query.keys
+            if not of_window(key.expression)
+        ]
         return self._bind(node, tuple(keys))
 
     def of_subquery(self, node: ast.FunctionCall) -> Expression:
@@ -77,7 +82,11 @@ def _visible_keys(node: logical.Node) -> list[Key] | None:
     """The keys of the aggregate whose rows these are, as columns of the node; None if there is no such aggregate."""
     match node:
         case logical.Aggregate(keys=keys):
-            return [(key.name, _column(node.schema, key.name)) for key in keys]
+            return [
+                (key.name, _column(node.schema, key.name)) for key in keys if not of_window(key.expression)
+            ]
+        case logical.Fill(method="LINEAR"):
+            return None
         case logical.Select() | logical.Analytic() | logical.Sort() | logical.Fill():
             return _visible_keys(node.input)
         case logical.Rename():

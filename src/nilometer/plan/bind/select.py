@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from nilometer import algebra
+from nilometer.algebra.identity_map import IdentityMap
 from nilometer.expressions import (
     Aggregate,
     ColumnReference,
@@ -23,7 +24,13 @@ from nilometer.plan.bind.aggregate_calls import is_aggregate_call, is_shift_call
 from nilometer.plan.bind.completeness import completeness_of
 from nilometer.plan.bind.distinct import distinct
 from nilometer.plan.bind.expressions import OUTER, ExpressionBinder
-from nilometer.plan.bind.group_windows import check_windows_are_grouped, has_tick, windows_from_groups
+from nilometer.plan.bind.group_windows import (
+    check_windows_are_grouped,
+    filled_windows,
+    has_tick,
+    of_window,
+    windows_from_groups,
+)
 from nilometer.plan.bind.joins import combine
 from nilometer.plan.bind.lag import bind_lag
 from nilometer.plan.bind.marks import mark
@@ -80,7 +87,7 @@ class SelectBinder:
         self.items: dict[Aggregate, logical.AggregateItem] = {}
         self.lagged: dict[algebra.Lagged, str] = {}
         self.unnested: logical.Unnest | None = None
-        self.scalars: dict[int, PreparedScalar] = {}
+        self.scalars: IdentityMap[ast.ScalarQuery, PreparedScalar] = IdentityMap()
         self.attached: set[str] = set()
         self.aggregated = False
         self.ordering = ordering
@@ -284,7 +291,7 @@ class SelectBinder:
     def _aggregate_query(self) -> tuple[logical.Projection, ...]:
         self.check_aggregatable()
         grouping = self.binder("a group is made of plain columns", self._special_refused)
-        for expression in self.select.group_by:
+        for expression in self._group_by():
             number = ordinal(self.context, expression, len(self.select.items), "GROUP BY")
             meant = self._of_alias(expression) if number is None else self.select.items[number].expression
             self._add_key(grouping.bind(meant), expression)
@@ -321,6 +328,27 @@ class SelectBinder:
             self.node = logical.Select(self.node, qualifying)
         return output_names(self.context, over_groups, self.scope)
 
+    def _group_by(self) -> tuple[ast.Expression, ...]:
+        """The keys of GROUP BY. ALL means every item of the select list without an aggregate."""
+        keys = self.select.group_by
+        match keys:
+            case (ast.Name(parts=(name,)),) if name.upper() == "ALL":
+                if self._of_alias(keys[0]) is not keys[0] or self.context.parameter(name)[0]:
+                    return keys
+                if any(relation.find(name) is not None for relation in self.scope.relations):
+                    return keys
+            case _:
+                return keys
+        return tuple(
+            item.expression
+            for item in self.select.items
+            if not isinstance(item.expression, ast.Star | ast.Constant)
+            and not any(
+                is_aggregate_call(node) or is_shift_call(node) or isinstance(node, ast.Over)
+                for node in walk_outside_subqueries(item.expression)
+            )
+        )
+
     def _qualifying(self, binder: ExpressionBinder) -> Expression | None:
         """The condition of QUALIFY on the rows with the columns of OVER. It sees the aliases of the select list, as
         HAVING does."""
@@ -345,6 +373,7 @@ class SelectBinder:
     def _filled(self, fill: str) -> logical.Node:
         if self.node.collection is not _COLLECTION.WINDOWS:
             self.context.fail("FILL needs a window", self.select, hint="a table has no gaps")
+        named = tuple(key for key in self.keys if of_window(key.expression))
         if not self.keys:
             self.context.fail(
                 "FILL needs a GROUP BY",
@@ -352,7 +381,15 @@ class SelectBinder:
                 detail="without groups there is a row at every evaluation",
                 hint="GROUP BY id FILL(PREVIOUS)",
             )
-        return logical.Fill(self.node, tuple(key.name for key in self.keys), fill == "PREVIOUS")
+        windows = filled_windows(self.context, self.scope.relations, named, fill, self.select)
+        if fill == "LINEAR" and self.previous:
+            self.context.fail(
+                "LAG, DELTA and RATE beside FILL(LINEAR), whose rows come when a group returns",
+                self.select,
+                hint="leave FILL out: they compare with the group's last row",
+            )
+        keys = tuple(key.name for key in self.keys if key not in named)
+        return logical.Fill(self.node, keys, fill, windows)
 
     def _bind_order(
         self,
@@ -424,7 +461,7 @@ class SelectBinder:
         for node in walk_outside_subqueries(having):
             if isinstance(node, ast.ScalarQuery):
                 prepared = prepare_scalar(self, node)
-                self.scalars[id(node)] = prepared
+                self.scalars[node] = prepared
                 for _, outer in prepared.keys:
                     self._add_key(outer, node)
 
@@ -511,9 +548,9 @@ class SelectBinder:
                 hint="aggregate in a subquery in FROM, and unnest its list outside",
             )
         if isinstance(node, ast.ScalarQuery):
-            if id(node) not in self.scalars:
-                self.scalars[id(node)] = prepare_scalar(self, node)
-            prepared = self.scalars[id(node)]
+            if node not in self.scalars:
+                self.scalars[node] = prepare_scalar(self, node)
+            prepared = self.scalars[node]
             self.attached |= set(prepared.node.schema.names)
             return prepared.value
         if isinstance(node, ast.FunctionCall) and node.name.lower() == "completeness":

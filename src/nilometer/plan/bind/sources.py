@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nilometer import algebra
+from nilometer.algebra.table_functions import LATEST
 from nilometer.catalog import functions
 from nilometer.catalog.extents import Table
 from nilometer.expressions import Call, ColumnReference, Expression, columns_of, conjuncts
-from nilometer.language import ast
+from nilometer.language import ast, parse
 from nilometer.language.walk import walk
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ExpressionBinder
@@ -26,9 +27,9 @@ from nilometer.plan.bind.scope import (
     quoted,
     walk_outside_subqueries,
 )
-from nilometer.plan.bind.table_functions import bind_call, names_of_windows
+from nilometer.plan.bind.table_functions import bind_call, expected_interval, names_of_windows
 from nilometer.plan.bind.unnest_source import unnest_source
-from nilometer.plan.bind.whole import is_whole
+from nilometer.plan.bind.whole import can_be_whole, is_whole
 from nilometer.plan.bind.windows import check_rescan, duration, window_over
 from nilometer.types import BOOLEAN
 
@@ -178,6 +179,12 @@ class SourceBinder:
             signature = functions.resolve(node.name)
             if signature is None or signature.kind != "aggregate" or signature.most > 1:
                 continue
+            if node.distinct and isinstance(node.arguments[1], ast.Name):
+                self.context.fail(
+                    f"{node.name.upper()}(DISTINCT ...) takes one value",
+                    node.arguments[1],
+                    hint="make one of both: COUNT(DISTINCT a || '/' || b)",
+                )
             alias = self._alias_of_argument(node)
             window = ast.RangeWindow(self._window_amount(node.arguments[1]), span=node.arguments[1].span)
             if alias in found and found[alias] != window:
@@ -263,6 +270,10 @@ class SourceBinder:
 
     def _function(self, source: ast.FunctionSource) -> Relation:
         inner = self._stream(source.source, source.name)
+        if source.name == LATEST.name and source.window is None and expected_interval(inner) is None:
+            at_the_end = self._latest_of_all(source, inner)
+            if at_the_end is not None:
+                return at_the_end
         call = bind_call(self.context, source, inner)
         node: logical.Node = logical.TableFunction(inner.node, call)
         if not call.function.needs_window:
@@ -270,7 +281,21 @@ class SourceBinder:
             if call.function.windowed and window is None:
                 window = ast.NowWindow(span=source.span)
             node = self._windowed(window, node)
-        return Relation(call.alias, node, node.schema.names, source)
+        return Relation(call.alias, node, node.schema.names, source, fields=inner.fields)
+
+    def _latest_of_all(self, source: ast.FunctionSource, inner: Relation) -> Relation | None:
+        """The last tuple of each sensor of a stream whose data is at hand, once, at its end. Of several at one time, the
+        first by its columns."""
+        if not can_be_whole(self.context, inner.node):
+            return None
+        query = parse("SELECT * FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY id ORDER BY time DESC) = 1")
+        assert isinstance(query, ast.Select)
+        names = (*(ast.Name((name,), span=source.span) for name in ("time", "id")), *source.columns)
+        items = tuple(ast.SelectItem(name, span=source.span) for name in names)
+        query = replace(query, sources=(source.source,), items=items if source.columns else query.items)
+        alias = source.alias or source.name.lower()
+        relation = self._subquery(ast.QuerySource(query, alias=alias, span=source.span))
+        return replace(relation, fields=inner.fields)
 
     def _asof(self, source: ast.AsofSource) -> list[Relation]:
         left = one_node(self, source.left)

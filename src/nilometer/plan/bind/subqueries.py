@@ -356,9 +356,19 @@ def joinable(
             hint="give the outer stream a window, such as [NOW]",
         )
     if kinds == (_COLLECTION.TABLE, _COLLECTION.WINDOWS):
-        context.fail(
-            "the subquery is evaluated window by window, and the query around it reads only stored tables",
-            place,
-            hint="join the table with a windowed stream in FROM; for sensors that do not report, see SILENT(s FOR 5 MINUTES)",
-        )
+        return _at_each_evaluation(context, left, right), right
     return left, right
+
+
+def _at_each_evaluation(context: Context, table: logical.Node, windows: logical.Node) -> logical.Node:
+    """The whole table at every evaluation of windows, also of empty ones: joined with one row that each of them has."""
+    name = context.fresh("rows")
+    item = logical.AggregateItem(name, Aggregate("count", None, False, INT))
+    joined = logical.Join(
+        table, logical.Aggregate(windows, (), (item,)), algebra.JoinKind.LEFT, conjunction([])
+    )
+    columns = tuple(
+        logical.Projection(column.name, ColumnReference(column.name, column.type.plain), column.unit)
+        for column in table.schema
+    )
+    return logical.Project(joined, columns)

@@ -83,7 +83,7 @@ def _sensors(context: Context, inner: Relation) -> frozenset[int | str]:
     return frozenset(sensor.id for sensor in context.catalog.sensors(inner.node.stream.name))
 
 
-def _interval(inner: Relation) -> int | None:
+def expected_interval(inner: Relation) -> int | None:
     """The interval at which the one stream below is expected to send."""
     leaves = [node for node in logical.walk_plan(inner.node) if isinstance(node, logical.Acquire)]
     return leaves[0].stream.interval if len(leaves) == 1 else None
@@ -120,7 +120,7 @@ def _options(
 def _by_interval(
     context: Context, source: ast.FunctionSource, option: Option, default: Intervals, inner: Relation
 ) -> int:
-    interval = _interval(inner)
+    interval = expected_interval(inner)
     if interval is None:
         written = f"{source.name}({inner.alias} {option.word} {option.example})"
         context.fail(
@@ -249,7 +249,7 @@ def _frame(context: Context, source: ast.FunctionSource, inner: Relation) -> Fra
     """The windows at which the function is evaluated; without SLIDE, one at every interval of the stream."""
     hint = f"write {source.name}(...) {TABLE_FUNCTIONS[source.name].window_hint}"
     if source.window is None:
-        interval = _interval(inner)
+        interval = expected_interval(inner)
         if TABLE_FUNCTIONS[source.name].unbounded and interval is not None:
             return Frame(None, 0, interval, False)
         context.fail(f"{source.name} needs a window", source, hint=hint)
@@ -258,7 +258,7 @@ def _frame(context: Context, source: ast.FunctionSource, inner: Relation) -> Fra
         context.fail(f"{source.name} takes a window of time, not of rows", source.window, hint=hint)
     if window.grid is not None:
         context.fail(f"{source.name} takes no OFFSET or TIMEZONE", source.window, hint=hint)
-    slide = window.slide or _interval(inner)
+    slide = window.slide or expected_interval(inner)
     if slide is None:
         context.fail(
             f"{source.name} needs a SLIDE: '{inner.alias}' has no expected rate", source.window, hint=hint

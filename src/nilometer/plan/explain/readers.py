@@ -249,9 +249,16 @@ def read_limit(reading: Reading) -> Parameters:
 
 
 def read_fill(reading: Reading) -> Parameters:
-    keys = _several(reading, reading.name)
-    reading.cursor.expect(";")
-    return {"keys": keys, "previous": reading.cursor.expect_any("NULL", "PREVIOUS") == "PREVIOUS"}
+    keys: tuple[str, ...] = ()
+    if not reading.cursor.at("NULL", "PREVIOUS", "LINEAR"):
+        keys = _several(reading, reading.name)
+        reading.cursor.expect(";")
+    method = reading.cursor.expect_any("NULL", "PREVIOUS", "LINEAR")
+    return {
+        "keys": keys,
+        "method": method,
+        "windows": _projections(reading) if reading.cursor.accept(";") else (),
+    }
 
 
 def read_sort(reading: Reading) -> Parameters:

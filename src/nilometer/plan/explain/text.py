@@ -119,7 +119,9 @@ def print_parameters(node: PlanNode) -> list[str]:
         case logical.Limit() | physical.Limit():
             return _rows(node.limit, node.offset) or ["ALL"]
         case logical.Fill() | physical.Fill():
-            return [", ".join(map(print_name, node.keys)), "PREVIOUS" if node.previous else "NULL"]
+            keys = [", ".join(map(print_name, node.keys))] if node.keys else []
+            windows = [", ".join(map(_projection, node.windows))] if node.windows else []
+            return [*keys, node.method, *windows]
         case logical.Sort() | physical.Sort():
             return [", ".join(map(print_sort_key, node.keys)), *_rows(node.limit, node.offset)]
         case logical.Lag() | physical.Lag():

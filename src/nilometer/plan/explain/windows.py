@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from nilometer.algebra.grid import ONCE, Grid, Step
+from nilometer.algebra.grid import ONCE, Grid, GridUnit
 from nilometer.language.cursor import Cursor
 from nilometer.language.parse_expressions import parse_expression, parse_number
 from nilometer.language.print_expressions import string
 from nilometer.plan.explain.expressions import read_duration
 from nilometer.types import format_duration
 
-CALENDAR_UNITS = {"DAYS": Step.DAY, "WEEKS": Step.WEEK, "MONTHS": Step.MONTH}
+CALENDAR_UNITS = {"DAYS": GridUnit.DAY, "WEEKS": GridUnit.WEEK, "MONTHS": GridUnit.MONTH}
 
 
 def print_time_window(
@@ -109,7 +109,7 @@ def _read_over_grid(cursor: Cursor) -> dict[str, Any]:
     offset = _read_length(cursor) if cursor.accept("OFFSET") else 0
     zone = cursor.string() if cursor.accept("TIMEZONE") else "UTC"
     half_open = word != "RANGE"
-    if half_open and unit is Step.TIME:
+    if half_open and unit is GridUnit.TIME:
         offset = (offset + size) % step
     grid = Grid(unit, step, offset, zone)
     start = size // step * grid.nominal if grid.by_calendar else size
@@ -122,13 +122,13 @@ def _read_over_grid(cursor: Cursor) -> dict[str, Any]:
     }
 
 
-def _read_steps(cursor: Cursor) -> tuple[int, Step]:
+def _read_steps(cursor: Cursor) -> tuple[int, GridUnit]:
     """`10 MINUTES`, in microseconds, or `3 DAYS` of the calendar: units with a TIMEZONE count."""
     if (unit := CALENDAR_UNITS.get(cursor.peek().key)) is not None and _follows(cursor, "TIMEZONE"):
         count = int(parse_number(cursor))
         cursor.advance()
         return count, unit
-    return _read_length(cursor), Step.TIME
+    return _read_length(cursor), GridUnit.TIME
 
 
 def row_window_parameters(cursor: Cursor) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from nilometer.algebra import Completeness
@@ -12,16 +13,29 @@ from nilometer.plan.logical import Aggregate, AggregateItem, TimeWindow
 from nilometer.plan.reference.aggregate_functions import NAIVE_AGGREGATES, median_of
 from nilometer.plan.reference.bags import Bag
 from nilometer.plan.reference.rows import Evaluation, Row, Values, freeze
+from nilometer.plan.reference.skipping import attempt
 from nilometer.plan.scalar import aggregate, evaluate
 from nilometer.types import Kind
 
 
 def aggregated(node: Aggregate, bag: Bag, now: int | None) -> list[Values]:
     """The aggregates of a bag: without keys always one row, with keys one row for each group."""
+    sound = [values for values in bag for _ in attempt(partial(_needed, node, values, now))]
     return [
-        {**keys, **{item.name: _item(item, group, now) for item in node.items}}
-        for keys, group in grouped(node, bag, now)
+        row
+        for keys, group in grouped(node, sound, now)
+        for row in attempt(partial(_row, node, keys, group, now))
     ]
+
+
+def _needed(node: Aggregate, values: Values, now: int | None) -> list[Any]:
+    """The keys and arguments of a row."""
+    arguments = [argument for item in node.items for argument in item.aggregate.children()]
+    return [evaluate(each, values, now) for each in (*(key.expression for key in node.keys), *arguments)]
+
+
+def _row(node: Aggregate, keys: dict[str, Any], group: Bag, now: int | None) -> Values:
+    return {**keys, **{item.name: _item(item, group, now) for item in node.items}}
 
 
 def grouped(node: Aggregate, bag: Bag, now: int | None) -> list[tuple[dict[str, Any], list[Values]]]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from nilometer.algebra import BagOperator, JoinKind
 from nilometer.expressions import Expression
-from nilometer.plan.logical import BagOperation, Join, Project, Rename, Select, Union, Unnest
+from nilometer.plan.logical import BagOperation, Join, Project, Projection, Rename, Select, Union, Unnest
 from nilometer.plan.reference.rows import Values, freeze
+from nilometer.plan.reference.skipping import attempt
 from nilometer.plan.scalar import evaluate
 
 Bag = Sequence[Values]
@@ -25,14 +27,18 @@ def each(node: Select | Project | Rename, bag: Bag, now: int | None) -> list[Val
         case Select(predicate=predicate):
             return [values for values in bag if holds(predicate, values, now)]
         case Project(items=items):
-            return [{item.name: evaluate(item.expression, values, now) for item in items} for values in bag]
+            return [row for values in bag for row in attempt(partial(_projected, items, values, now))]
         case Rename():
             return [renamed(values, node.input.schema.names, node.schema.names) for values in bag]
 
 
+def _projected(items: Sequence[Projection], values: Values, now: int | None) -> Values:
+    return {item.name: evaluate(item.expression, values, now) for item in items}
+
+
 def holds(predicate: Expression | None, values: Values, now: int | None) -> bool:
     """Whether the predicate is true, neither false nor NULL. No predicate is always true."""
-    return predicate is None or evaluate(predicate, values, now) is True
+    return predicate is None or attempt(partial(evaluate, predicate, values, now)) == [True]
 
 
 def renamed(values: Values, old: Sequence[str], new: Sequence[str]) -> Values:

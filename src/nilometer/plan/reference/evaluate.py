@@ -29,6 +29,7 @@ from nilometer.plan.reference.filling import filled
 from nilometer.plan.reference.functions import NAIVE
 from nilometer.plan.reference.ordering import limited, ordered
 from nilometer.plan.reference.rows import Evaluation, Row, Values, delivery_order
+from nilometer.plan.reference.skipping import skip_rows
 from nilometer.plan.reference.sources import lag, sample, united_streams
 from nilometer.plan.reference.stream_joins import asof_join, window_join
 from nilometer.plan.reference.table_version import Tables, TableVersion, tables_at
@@ -55,13 +56,27 @@ def evaluate(
     *,
     versions: Sequence[TableVersion] = (),
     finished: bool = True,
+    skipping: bool = False,
 ) -> Answer:
     """The answer of a plan.
 
     `feeds`, `tables` and `sensors` are keyed by the lower-case name of the stream or table. `versions` are
     later contents of the tables. With `finished` False it is the answer so far while the streams still run:
-    no end of a stream raises W.
+    no end of a stream raises W. With `skipping`, a row for which a value cannot be given is left out (skipping.py);
+    otherwise it is an error.
     """
+    with skip_rows(skipping):
+        return _evaluate(plan, feeds, tables, sensors, versions, finished)
+
+
+def _evaluate(
+    plan: Node,
+    feeds: Mapping[str, Feed],
+    tables: Tables | None,
+    sensors: Mapping[str, Sequence[Sensor]] | None,
+    versions: Sequence[TableVersion],
+    finished: bool,
+) -> Answer:
     watermark = query_watermark(plan, feeds, finished)
     world = World(feeds, tables or {}, sensors or {}, watermark, versions)
     body, with_tick = (plan.input, plan.tick) if isinstance(plan, logical.Deliver) else (plan, False)

@@ -14,10 +14,10 @@ from typing import Any
 from nilometer.catalog.extents import Sensor
 from nilometer.errors import InternalError
 from nilometer.plan.logical import Acquire, Stored
+from nilometer.plan.reference.bags import holds
 from nilometer.plan.reference.feed import Feed, Reading
 from nilometer.plan.reference.rows import Row, Values
 from nilometer.plan.reference.watermark import arrive, feed_of
-from nilometer.plan.scalar import evaluate
 from nilometer.types import Column, Kind
 
 
@@ -33,7 +33,7 @@ def acquire(node: Acquire, feeds: Mapping[str, Feed], sensors: Mapping[str, Sequ
             f"{node.alias}.{column.name}": _value_of(node, column, arrival.reading, declared.get(source))
             for column in node.columns + node.reads
         }
-        if node.predicate is not None and evaluate(node.predicate, wide, arrival.tick) is not True:
+        if not holds(node.predicate, wide, arrival.tick):
             continue
         values = {name: wide[name] for name in node.schema.names}
         rows.append(Row(arrival.tick, arrival.reading["time"], source, arrival.position, values))

@@ -10,21 +10,7 @@ from __future__ import annotations
 
 from nilometer.algebra import Collection
 from nilometer.algebra.table_function import Output
-from nilometer.plan.logical import (
-    Acquire,
-    Analytic,
-    Join,
-    Lag,
-    Limit,
-    Node,
-    Project,
-    Rename,
-    Sample,
-    Select,
-    TableFunction,
-    Union,
-    Unnest,
-)
+from nilometer.plan.logical import Acquire, Node, TableFunction, Union, passed_on
 
 
 def tick_interval(node: Node) -> int | None:
@@ -32,16 +18,13 @@ def tick_interval(node: Node) -> int | None:
     match node:
         case Acquire(stream=stream):
             return stream.every
-        case Select() | Project() | Rename() | Unnest() | Lag() | Sample() | Limit() | Analytic():
-            return tick_interval(node.inputs[0])
         case TableFunction(call=call) if call.function.output is Output.TUPLES:
             return tick_interval(node.input)
-        case Join(left=left, right=right):
-            return tick_interval(left if left.collection is Collection.STREAM else right)
         case Union() if not mixed(node):
             return tick_interval(node.left)
         case _:
-            return None
+            below = passed_on(node)
+            return None if below is None else tick_interval(below)
 
 
 def mixed(node: Union) -> bool:

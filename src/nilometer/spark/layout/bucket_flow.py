@@ -26,6 +26,7 @@ from nilometer.operators.frames import (
     dtypes,
 )
 from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, Output, no_evaluations
+from nilometer.operators.set_aside import Letter, collecting, derived
 from nilometer.operators.similar.stripe_home import StripeHome
 from nilometer.plan import physical
 from nilometer.spark.layout.combining import combine, parted, partial_columns, sliding_over_partials
@@ -34,6 +35,7 @@ from nilometer.spark.layout.fragments import Fragment, Layout
 from nilometer.spark.layout.nodes import AggregateCombine
 from nilometer.spark.layout.stripes import stripes_of
 from nilometer.spark.layout.tick_order import in_tick_order
+from nilometer.spark.layout.work import work_of
 from nilometer.types import TIME, Column, Schema
 
 
@@ -58,7 +60,9 @@ class BucketFlow:
             raise InternalError(f"no bucket {bucket} of {fragment.buckets}")
         self.fragment = fragment
         self.passed = 0
-        self._flow = _CutFlow(_own_sensors(fragment, bucket), extents, fragment.buckets, bucket)
+        self.letters: list[Letter] = []
+        self._plan = _own_sensors(fragment, bucket)
+        self._flow = _CutFlow(self._plan, extents, fragment.buckets, bucket)
         if len(self._flow.intakes) != len(fragment.inputs):
             raise InternalError(f"{len(self._flow.intakes)} exchanges for {len(fragment.inputs)} inputs")
 
@@ -68,6 +72,8 @@ class BucketFlow:
         inputs: Sequence[Output] = (),
         first: bool = False,
         admitted: Mapping[str, pl.DataFrame] | None = None,
+        *,
+        skips: bool = False,
     ) -> Output:
         """Process one micro-batch.
 
@@ -81,12 +87,25 @@ class BucketFlow:
             tables are read.
         admitted
             For a reader: the accepted tuples of its stream, by lower-case name, with their system columns.
+        skips
+            Whether rows without a value are set aside (`letters`). Otherwise they are an error.
         """
         self._flow.receive([Output(given.rows, _once(given.evaluations)) for given in inputs])
-        output = self._flow.step(Round(admitted or {}, clock.watermark, clock.first_ticks, first))
+        now = Round(admitted or {}, clock.watermark, clock.first_ticks, first)
+        if skips:
+            with collecting() as letters:
+                output = self._flow.step(now)
+            self.letters = letters
+        else:
+            output = self._flow.step(now)
         combined = self._flow.rows_combined()
         self.passed = output.rows.height if combined is None else combined
         return output
+
+    @property
+    def work(self) -> dict[str, int]:
+        """What each operator has done so far (work.py)."""
+        return work_of(self.fragment.number, self._flow, self._plan)
 
     @property
     def shed(self) -> dict[str, int]:
@@ -201,7 +220,8 @@ class _CutFlow(FragmentFlow):
 
         def counted(rows: pl.DataFrame) -> pl.DataFrame:
             self._combined = rows.height
-            return change(rows)
+            with derived():  # these rows count as passed
+                return change(rows)
 
         return self.fuse(self.lower(stream), counted)
 

@@ -20,6 +20,7 @@ import polars as pl
 
 from nilometer.dataflow.lowering.fusion import fused
 from nilometer.expressions import type_of
+from nilometer.operators.aggregate_sieve import aggregate_sieve
 from nilometer.operators.frames import Dtypes, dtype, empty
 from nilometer.operators.logic import TICK, Logic
 from nilometer.operators.window_aggregate.components import Lifting
@@ -86,12 +87,13 @@ def combine(spec: WindowAggregate) -> Transform:
     keys = compile_projection(spec.keys)
     key_columns = {name: dtype(type_of(expression)) for name, expression in spec.keys}
     predicate = compile_predicate(spec.predicate)
+    sieve = aggregate_sieve(spec.keys, spec.items)
     lifting = _lifting(spec)
     nothing = empty(partial_columns(spec))
 
     def change(rows: pl.DataFrame) -> pl.DataFrame:
         seen = scope.ever_seen(rows.get_column(TICK).to_numpy())
-        rows = predicate(rows if seen is None else rows.filter(pl.Series(seen)))
+        rows = sieve(predicate(rows if seen is None else rows.filter(pl.Series(seen))))
         if not rows.height:
             return nothing
         codes = GroupCodes(key_columns)

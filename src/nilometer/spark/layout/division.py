@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from nilometer.algebra import Collection, JoinKind
 from nilometer.algebra.table_function import Undivided
-from nilometer.dataflow.lowering.sources_of import acquisition_interval
+from nilometer.dataflow.ticks import acquisition_interval
 from nilometer.expressions import ColumnReference, Expression
 from nilometer.plan import physical
 from nilometer.spark.layout.below import below, equalities, own_keys

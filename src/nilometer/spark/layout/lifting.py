@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nilometer.algebra import Collection, JoinKind
-from nilometer.dataflow.lowering.sources_of import acquisition_interval
+from nilometer.dataflow.ticks import acquisition_interval
 from nilometer.expressions import Call, Expression, may_fail, uses_now, walk
 from nilometer.plan import physical
 from nilometer.spark.layout.reading import joins_table

@@ -12,29 +12,38 @@ fragment 1 (stage 1, 16 buckets) -> answer
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from nilometer.plan import physical
 from nilometer.plan.explain import explain_text
 from nilometer.plan.explain.expressions import print_expression
+from nilometer.plan.explain.text import PlanNode
 from nilometer.spark.layout.fragments import Fragment, Layout
 from nilometer.spark.layout.stripes import Stripes
 
 _EXCHANGE = re.compile(rf"( *){physical.Exchange.operator}\b.*?((?: @\w+)*)")
 
 
-def text_of(layout: Layout) -> str:
-    """The text of a layout, without a final newline."""
-    fragments = [line for fragment in layout.fragments for line in _fragment(fragment, layout)]
+Note = Callable[[Fragment, PlanNode], str | None]
+
+
+def text_of(
+    layout: Layout,
+    note: Note = lambda _, __: None,
+    of_fragment: Callable[[Fragment], str | None] = lambda _: None,
+) -> str:
+    """The text of a layout, without a final newline. `note` and `of_fragment` add remarks to operators and fragments."""
+    fragments = [line for one in layout.fragments for line in _fragment(one, layout, note, of_fragment(one))]
     return "\n".join([*fragments, *layout.reasons])
 
 
-def _fragment(fragment: Fragment, layout: Layout) -> Iterator[str]:
+def _fragment(fragment: Fragment, layout: Layout, note: Note, remark: str | None) -> Iterator[str]:
     where = "reader"
     if fragment.stage:
         where = f"stage {fragment.stage}, {fragment.buckets} bucket{'s' if fragment.buckets > 1 else ''}"
-    yield f"fragment {fragment.number} ({where}) -> {_destination(fragment, layout)}"
-    for line in _plan(fragment):
+    told = "" if remark is None else f"  -- {remark}"
+    yield f"fragment {fragment.number} ({where}) -> {_destination(fragment, layout)}{told}"
+    for line in _plan(fragment, note):
         yield f"  {line}"
 
 
@@ -56,11 +65,11 @@ def _reach(stripes: Stripes) -> str:
     return f"{stripes.width:g} wide{copies if stripes.below or stripes.above else ''}"
 
 
-def _plan(fragment: Fragment) -> Iterator[str]:
+def _plan(fragment: Fragment, note: Note) -> Iterator[str]:
     """The plan's text, with each exchange as a leaf that names the fragment its rows come from."""
     inputs = iter(fragment.inputs)
     below: int | None = None
-    for line in explain_text(fragment.plan).splitlines():
+    for line in explain_text(fragment.plan, lambda node: note(fragment, node)).splitlines():
         depth = len(line) - len(line.lstrip())
         if below is not None and depth > below:
             continue

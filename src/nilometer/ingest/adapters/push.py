@@ -1,0 +1,242 @@
+"""Readings that programs push into a stream, such as by HTTP: any thread offers them, and the source reads them.
+
+    offer ─► [waiting, bounded] ─► PushAdapter.read ─► entrance, log, fsync ─► acknowledge ─► the offer's future
+
+Small offers are decoded together, in the reader's turn: a thousand readings that come one by one cost one decoding
+and one fsync. A large offer is decoded by the thread that brings it.
+
+The laws: an offer's future has a result only once its readings are durable, as rows or as dead letters. What waits is
+bounded by the bytes that the process has for the messages of all its inboxes; beyond that an offer is refused, and
+nothing of it is kept. An offer can be withdrawn until it is read.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from nilometer.catalog.extents import Stream
+from nilometer.errors import ResourceError
+from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
+from nilometer.ingest.adapters.inbox import ITEM_BYTES, ROOM, Room
+from nilometer.ingest.adapters.wake import Wake
+from nilometer.ingest.payloads import Decoded, Decoder, FieldCounts, Format, Garbled, Messages
+from nilometer.memory import budget
+
+SMALL = 64 << 10
+"""An offer of more bytes than this is decoded by the thread that brings it."""
+TURN_BYTES = 4 << 20
+"""The reader takes at most this many bytes in one turn, and at least one offer."""
+
+
+class FullError(ResourceError):
+    """As many readings wait as may wait: try again in a moment."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What became of an offer: how many readings it had, how many of them were garbled, and the first reasons."""
+
+    received: int
+    garbled: int = 0
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class Offer:
+    """Payloads of one format, or what they were decoded to. `done` has the receipt once all of it is durable."""
+
+    payloads: Sequence[bytes]
+    format: Format
+    source: str
+    arrived: int
+    size: int
+    decoded: Decoded | None = None
+    done: Future[Receipt] = field(default_factory=Future)
+
+
+class PushAdapter(Adapter):
+    """The source of a stream that is declared without an address. It never ends."""
+
+    def __init__(self, stream: Stream, clock: Clock, pushes: Pushes) -> None:
+        super().__init__(stream, clock)
+        self.wake: Wake = Wake()
+        self._pushes = pushes
+        self._decoder = Decoder(stream)
+        self._turn = threading.Lock()
+        self._waiting: list[Offer] = []
+        self._unacknowledged: set[Offer] = set()
+        self._closed = True
+
+    # ---- for those who push ------------------------------------------------------------------------------------------
+
+    def decode(self, offer: Offer) -> Decoded:
+        """Decode an offer by itself, with a decoder of its own: threads share none."""
+        return Decoder(self.stream).decode(_messages([offer]), offer.format)
+
+    def put(self, offer: Offer) -> None:
+        """Let an offer wait to be read. Raises a FullError if too much waits already."""
+        with self._turn:
+            if self._closed:
+                raise FullError(
+                    f"the stream '{self.stream.name}' is being opened or closed", hint="try again"
+                )
+            self._pushes.take_room(offer.size)
+            self._waiting.append(offer)
+        self.wake.set()
+
+    def withdraw(self, offer: Offer) -> bool:
+        """Take an offer back. Returns False if it was read already: it may become durable."""
+        with self._turn:
+            if offer not in self._waiting:
+                return False
+            self._waiting.remove(offer)
+            self._pushes.give_room(offer.size)
+            return True
+
+    # ---- for the station's loop --------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        self._closed = False
+        self._pushes.opened(self)
+
+    def read(self) -> ReadResult:
+        offers = self._next()
+        if not offers:
+            return self.nothing()
+        small = [offer for offer in offers if offer.decoded is None]
+        parts = [(offer, offer.decoded) for offer in offers if offer.decoded is not None]
+        for form in dict.fromkeys(offer.format for offer in small):
+            parts += self._together([offer for offer in small if offer.format is form], form)
+        handle = []
+        for offer, decoded in parts:
+            reasons = tuple(dict.fromkeys(letter.reason for letter in decoded.garbled))[:5]
+            handle.append((offer, Receipt(decoded.received, decoded.garbled_count, reasons)))
+        return ReadResult(
+            Status.NEW_VALUE,
+            pl.concat([decoded.rows for _, decoded in parts]),
+            tuple(letter for _, decoded in parts for letter in decoded.garbled),
+            arrived=max(offer.arrived for offer in offers),
+            handle=tuple(handle),
+            fields=sum((decoded.fields for _, decoded in parts), FieldCounts()),
+        )
+
+    def _next(self) -> list[Offer]:
+        with self._turn:
+            count = left = 0
+            for offer in self._waiting:
+                left += offer.size
+                if count and left > TURN_BYTES:
+                    break
+                count += 1
+            offers, self._waiting = self._waiting[:count], self._waiting[count:]
+            self._unacknowledged.update(offers)
+            if not self._waiting:
+                self.wake.clear()
+        for offer in offers:
+            self._pushes.give_room(offer.size)
+        return offers
+
+    def _together(self, offers: list[Offer], form: Format) -> list[tuple[Offer, Decoded]]:
+        """Decode many offers at once, and say which rows and letters are whose."""
+        decoded = self._decoder.decode(_messages(offers), form)
+        if len(offers) == 1:
+            return [(offers[0], decoded)]
+        assert decoded.messages is not None, "a decoder that does not say whose the rows are"
+        ends = np.cumsum([len(offer.payloads) for offer in offers])
+        at = np.searchsorted(decoded.messages.to_numpy(), ends, side="left")
+        owner = {id(payload): offer for offer in offers for payload in offer.payloads}
+        letters: dict[Offer, list[Garbled]] = {offer: [] for offer in offers}
+        for letter in decoded.garbled:
+            letters[owner[id(letter.payload)]].append(letter)
+        begin, found = 0, []
+        for offer, end in zip(offers, at.tolist(), strict=True):
+            found.append((offer, Decoded(decoded.rows[begin:end], tuple(letters[offer]))))
+            begin = end
+        found[0] = found[0][0], replace(found[0][1], fields=decoded.fields)
+        return found
+
+    def acknowledge(self, handle: object) -> None:
+        assert isinstance(handle, tuple)
+        for offer, receipt in handle:
+            self._unacknowledged.discard(offer)
+            if not offer.done.done():
+                offer.done.set_result(receipt)
+
+    def gave_up(self, handle: object) -> None:
+        assert isinstance(handle, tuple)
+        for offer, _ in handle:
+            self._unacknowledged.discard(offer)
+            if not offer.done.done():
+                told = f"the readings were shed: the log of '{self.stream.name}' takes no more now"
+                offer.done.set_exception(FullError(told, hint="send them again in a moment"))
+
+    def close(self) -> None:
+        with self._turn:
+            self._closed = True
+            waiting, self._waiting = self._waiting, []
+            read, self._unacknowledged = self._unacknowledged, set()
+        self._pushes.closed(self)
+        for offer in waiting:
+            self._pushes.give_room(offer.size)
+        for offer in (*waiting, *read):
+            if not offer.done.done():
+                told = f"the stream '{self.stream.name}' was closed before the readings were durable"
+                offer.done.set_exception(ResourceError(told, hint="send them again"))
+
+
+class Pushes:
+    """The streams that readings can be pushed into, by lower-case name; for use by all threads."""
+
+    def __init__(self, room: Room = ROOM, most: Callable[[], int] = lambda: budget().inbox) -> None:
+        self._open: dict[str, PushAdapter] = {}
+        self._room = room
+        self._most = most
+
+    def adapter(self, stream: Stream, clock: Clock) -> PushAdapter:
+        """A source for the stream, to be opened by the stream manager."""
+        return PushAdapter(stream, clock, self)
+
+    def find(self, stream: str) -> PushAdapter | None:
+        """The open source of a stream."""
+        return self._open.get(stream.lower())
+
+    def opened(self, adapter: PushAdapter) -> None:
+        """A source has opened."""
+        self._open[adapter.stream.name.lower()] = adapter
+
+    def closed(self, adapter: PushAdapter) -> None:
+        """A source has closed."""
+        if self._open.get(adapter.stream.name.lower()) is adapter:
+            del self._open[adapter.stream.name.lower()]
+
+    def take_room(self, size: int) -> None:
+        """Count the bytes of an offer, if there is room for them. An empty room takes an offer of any size."""
+        if self._room.used and self._room.used + size > self._most():
+            raise FullError(
+                f"{self._room.used} bytes of readings wait to be written",
+                hint="the disk or the queries are slower than the senders: send again in a moment",
+            )
+        self._room.add(size)
+
+    def give_room(self, size: int) -> None:
+        """Forget the bytes of an offer that was read."""
+        self._room.add(-size)
+
+
+def size_of(payloads: Sequence[bytes]) -> int:
+    """The bytes that an offer takes while it waits."""
+    return sum(map(len, payloads)) + ITEM_BYTES * len(payloads)
+
+
+def _messages(offers: Sequence[Offer]) -> Messages:
+    return Messages(
+        [payload for offer in offers for payload in offer.payloads],
+        [offer.arrived for offer in offers for _ in offer.payloads],
+        [offer.source for offer in offers for _ in offer.payloads],
+    )

@@ -1,0 +1,92 @@
+"""The application: all routes, behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
+
+from nilometer.errors import NilometerError
+from nilometer.server import problems
+from nilometer.server.docs_page import page_of
+from nilometer.server.guard import Guard
+from nilometer.server.roles import READ
+from nilometer.server.routes import ask, explain, health, observed, queries, readings, results, streams
+from nilometer.server.shortcut import Shortcut
+from nilometer.server.tokens import Tokens
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from nilometer.server.desk import Desk
+
+PREFIX = "/api/v1"
+ABOUT = "A database for sensor streams: declare streams, install standing queries, follow their answers, add readings."
+
+
+def make_application(desk: Desk) -> FastAPI:
+    """The application without the guard."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        import asyncio
+
+        desk.tails.start(asyncio.get_running_loop())
+        yield
+        desk.tails.close()
+
+    application = FastAPI(
+        title="Nilometer",
+        description=ABOUT,
+        version=version("nilometer"),
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        lifespan=lifespan,
+        responses=problems.RESPONSES,
+    )
+    root, api = APIRouter(), APIRouter(prefix=PREFIX)
+    health.add(root, desk)
+    for resource in (streams, readings, queries, results, explain, ask, observed):
+        resource.add(api, desk)
+
+    @root.get("/openapi.json", dependencies=[READ], include_in_schema=False)
+    async def openapi() -> dict[str, Any]:
+        return document_of(application)
+
+    @root.get("/docs", dependencies=[READ], include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        policy = "default-src 'none'; style-src 'unsafe-inline'"
+        return HTMLResponse(page_of(document_of(application)), headers={"Content-Security-Policy": policy})
+
+    application.include_router(root)
+    application.include_router(api)
+    application.add_exception_handler(NilometerError, problems.on_error)
+    application.add_exception_handler(HTTPException, problems.on_http)
+    application.add_exception_handler(RequestValidationError, problems.on_invalid)
+    application.add_exception_handler(Exception, problems.on_bug)
+    return application
+
+
+def document_of(application: FastAPI) -> dict[str, Any]:
+    """The OpenAPI 3.1 document."""
+    document = application.openapi()
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    schemas["Problem"] = problems.SCHEMA
+    for model in (streams.StreamDeclared, streams.SqlText):
+        described = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= described.pop("$defs", {}) | {model.__name__: described}
+    document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"token": []}, {}]
+    return document
+
+
+def guarded(application: FastAPI, desk: Desk) -> ASGIApp:
+    """The application behind the guard."""
+    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory))

@@ -1,0 +1,178 @@
+"""Stands before the application: who may come in, and how much they may bring. Pure ASGI, so that it costs little.
+
+On a loopback address nothing is asked, but a web page that the user happens to look at must not speak to the server
+in the user's name: the Host must be this machine (DNS rebinding), and a request from another origin is refused (CORS
+is closed; a form can post without it). On any other address, every request needs a token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from nilometer.errors import NilometerError
+from nilometer.ingest.adapters.admission import is_loopback
+from nilometer.server.problems import ForbiddenError, TooLargeError, UnauthorizedError, response_of
+from nilometer.server.settings import BODY_BYTES, BODY_SECONDS, HttpSettings
+from nilometer.server.tokens import Role, Tokens
+
+OPEN = ("/healthz", "/readyz")
+"""What anybody may ask: whether the server is there."""
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+class Guard:
+    """Lets a request through with the caller's role in `scope["state"]["role"]`."""
+
+    def __init__(self, application: ASGIApp, settings: HttpSettings, tokens: Tokens) -> None:
+        self._application = application
+        self._settings = settings
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or one WebSocket."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._application(scope, receive, send)
+            return
+        try:
+            headers = _Headers(scope["headers"])
+            self._check_host(headers)
+            self._check_origin(headers, scope)
+            role = self._role(headers, scope["path"])
+            length = headers.get("content-length")
+            if length is not None and (not length.isdecimal() or int(length) > BODY_BYTES):
+                raise _too_large()
+        except NilometerError as error:
+            if scope["type"] == "websocket":
+                await receive()  # a WebSocket is refused after it has asked
+            await response_of(error)(scope, receive, send)
+            return
+        scope.setdefault("state", {})["role"] = role
+        if scope["type"] == "http":
+            bounded = _Bounded(receive)
+            await self._application(scope, bounded, _sending(scope, bounded, send))
+        else:
+            await self._application(scope, receive, send)
+
+    def _check_host(self, headers: _Headers) -> None:
+        """On loopback, the Host must name this machine: a name that was rebound to 127.0.0.1 does not."""
+        host = _hostname(f"//{headers.get('host') or ''}")
+        if self._settings.loopback and (host is None or not (host and is_loopback(host))):
+            raise ForbiddenError(
+                f"this server is not '{(host or '')[:100]}'",
+                hint="ask it by localhost or 127.0.0.1; to be reached by other names it needs tokens and --http",
+            )
+
+    def _check_origin(self, headers: _Headers, scope: Scope) -> None:
+        """A browser says from which page a request comes; other programs say nothing."""
+        origin, host = headers.get("origin"), headers.get("host")
+        if origin is not None:
+            other = urlsplit(origin).netloc.lower() if "://" in origin else None
+            if other != (host or "").lower():
+                raise ForbiddenError("a page of another origin may not use this server")
+        elif headers.get("sec-fetch-site") == "cross-site" and scope.get("method") not in ("GET", "HEAD"):
+            raise ForbiddenError("a page of another origin may not use this server")
+
+    def _role(self, headers: _Headers, path: str) -> Role | None:
+        said = headers.get("authorization")
+        if said is None:
+            if self._settings.loopback:
+                return Role.ADMIN
+            if path in OPEN:
+                return None
+            raise UnauthorizedError(
+                "this server needs a token",
+                hint="send it: Authorization: Bearer TOKEN; make one: nilometer token create --role read",
+            )
+        kind, _, secret = said.partition(" ")
+        token = self._tokens.find(secret.strip()) if kind.lower() == "bearer" else None
+        if token is None:
+            raise UnauthorizedError(
+                "this token is not known here", hint="it may have been revoked: nilometer token list"
+            )
+        return token.role
+
+
+class _Bounded:
+    """A request's body: at most BODY_BYTES, within BODY_SECONDS."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._left = BODY_BYTES
+        self._until = asyncio.get_running_loop().time() + BODY_SECONDS
+        self._whole = False
+        self.refused: TooLargeError | None = None
+        """Why the body was not read to its end: the framework would call it garbled."""
+
+    async def __call__(self) -> Message:
+        if self._whole:
+            # The body is there; the next message is the end of the connection, whenever that comes.
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._until):
+                message = await self._receive()
+        except TimeoutError:
+            self.refused = TooLargeError(
+                f"the body did not arrive within {BODY_SECONDS:g} seconds", hint="send smaller parts"
+            )
+            raise self.refused from None
+        if message["type"] == "http.request":
+            self._left -= len(message.get("body", b""))
+            if self._left < 0:
+                self.refused = _too_large()
+                raise self.refused
+            self._whole = not message.get("more_body", False)
+        return message
+
+
+class _Headers:
+    """The first value of each header, as text."""
+
+    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
+        self._values: dict[str, str] = {}
+        for name, value in raw:
+            self._values.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+
+    def get(self, name: str) -> str | None:
+        """The value of a header."""
+        return self._values.get(name)
+
+
+def _sending(scope: Scope, bounded: _Bounded, send: Send) -> Send:
+    """Sends a response with our headers, or why its request was refused."""
+    replaced = False
+
+    async def sending(message: Any) -> None:
+        nonlocal replaced
+        if replaced:
+            return
+        if message["type"] == "http.response.start":
+            if bounded.refused is not None:
+                replaced = True
+                await response_of(bounded.refused)(scope, bounded, send)
+                return
+            message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
+        await send(message)
+
+    return sending
+
+
+def _hostname(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _too_large() -> TooLargeError:
+    return TooLargeError(
+        f"a request has at most {BODY_BYTES >> 20} MiB", hint="send the readings in several requests"
+    )

@@ -1,0 +1,1 @@
+"""The routes, one resource a file. Each has a function `add(router, desk)`."""

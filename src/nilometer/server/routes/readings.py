@@ -1,0 +1,211 @@
+"""`POST /api/v1/streams/NAME/readings`: readings in, acknowledged once they are durable.
+
+    application/json                       one reading, an array of them, or a SenML pack (told apart by its names)
+    application/x-ndjson                   a reading in each line
+    application/senml+json                 SenML (RFC 8428)
+    text/csv                               with or without a header
+    application/vnd.influx.line-protocol   Influx lines
+    application/vnd.apache.arrow.stream    an Arrow IPC stream with the stream's columns
+
+They go through the same entrance as the readings of any other source: garbled ones become dead letters, doubles and
+readings from the future are counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import time
+from typing import Any
+
+import polars as pl
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+from starlette.responses import Response
+
+from nilometer.catalog import Stream
+from nilometer.engine import Database
+from nilometer.errors import DataError, NilometerError, ResourceError
+from nilometer.ingest.adapters.push import SMALL, Offer, PushAdapter, Receipt, size_of
+from nilometer.ingest.payloads import Decoded, Format, Garbled
+from nilometer.ingest.readers import read_frame
+from nilometer.live.station import Station
+from nilometer.server.desk import Desk, stream_of
+from nilometer.server.encoding import ARROW
+from nilometer.server.problems import ConflictError, MediaTypeError, problem_of
+from nilometer.server.roles import WRITE
+from nilometer.server.settings import DURABLE_SECONDS
+
+LETTER_BYTES = 10_000
+"""How much of a body that cannot be read at all is kept as a dead letter."""
+FORMATS = {
+    "application/json": Format.AUTO,
+    "application/x-ndjson": Format.JSON,
+    "application/ndjson": Format.JSON,
+    "application/jsonl": Format.JSON,
+    "application/senml+json": Format.SENML,
+    "application/sensml+json": Format.SENML,
+    "text/csv": Format.CSV,
+    "application/vnd.influx.line-protocol": Format.INFLUX,
+    "text/vnd.influx.line-protocol": Format.INFLUX,
+}
+LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+
+
+def add(router: APIRouter, desk: Desk) -> None:
+    """Add the route."""
+
+    @router.post(
+        "/streams/{name}/readings",
+        dependencies=[WRITE],
+        tags=["streams"],
+        responses={
+            200: {
+                "description": "All readings are durable, those that were garbled as dead letters.",
+                "content": {
+                    "application/json": {
+                        "schema": {
+                            "type": "object",
+                            "properties": {
+                                "received": {"type": "integer"},
+                                "garbled": {"type": "integer"},
+                                "reasons": {"type": "array", "items": {"type": "string"}},
+                            },
+                        }
+                    }
+                },
+            }
+        },
+        openapi_extra={
+            "requestBody": {
+                "required": True,
+                "content": {
+                    "application/json": {
+                        "schema": {
+                            "anyOf": [
+                                {"type": "object"},
+                                {"type": "array", "items": {"type": "object"}},
+                            ]
+                        },
+                        "example": {"id": "a1", "time": "2026-03-01T06:00:00Z", "pm25": 12.5},
+                    },
+                    **{
+                        kind: {"schema": {"type": "string"}}
+                        for kind in (*FORMATS, ARROW)
+                        if kind != "application/json"
+                    },
+                },
+            }
+        },
+    )
+    async def readings(request: Request, name: str) -> Response:
+        """Add readings to a stream that is declared without an address. The reply comes once they are durable. 429: too
+        many wait, send them again after Retry-After. 422: all of them were garbled, and are dead letters now."""
+        return await take(desk, request, name)
+
+
+async def take(desk: Desk, request: Request, name: str) -> Response:
+    """Take the readings of a request, and reply once they are durable."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind not in FORMATS and kind != ARROW:
+        raise MediaTypeError(
+            f"'{kind[:80]}' is no form of readings", hint=f"send one of {', '.join((*FORMATS, ARROW))}"
+        )
+    body = await request.body()
+    adapter = desk.pushes.find(name)
+    if adapter is None:
+        adapter = await desk.wait_for(lambda: _open(desk, name))
+    if not body.strip():
+        return JSONResponse({"received": 0, "garbled": 0, "reasons": []})
+    peer = "http" if request.client is None else f"http {request.client.host}"
+    offer = _offer(body, kind, peer)
+    if offer.size > SMALL or kind == ARROW:
+        offer.decoded = await desk.wait_for(lambda: _decoded(adapter, offer, kind))
+    adapter.put(offer)
+    return _reply(await _durable(adapter, offer))
+
+
+def _open(desk: Desk, name: str) -> PushAdapter:
+    """The source of a stream, opened if it is not."""
+    with desk.database() as database:
+        known = _pushed(database, stream_of(database, name))
+
+    def attend(station: Station) -> None:
+        station.attend_pushes(station.database.catalog.stream(known))
+
+    desk.owner.submit(lambda: attend(desk.owner.station))
+    found = desk.pushes.find(known)
+    if found is None:
+        state, trouble = desk.owner.submit(lambda: desk.owner.station.manager.state(known))
+        raise ResourceError(
+            f"the stream '{known}' does not take readings now",
+            detail=trouble or state.value,
+            hint="try again",
+        )
+    return found
+
+
+def _pushed(database: Database, stream: Stream) -> str:
+    if stream.url is not None or database.data.has(stream):
+        raise ConflictError(
+            f"the readings of '{stream.name}' come from its own source",
+            hint="readings are posted to a stream that is declared without FROM, and has no file",
+        )
+    return stream.name
+
+
+def _offer(body: bytes, kind: str, peer: str) -> Offer:
+    payloads = [line for line in body.splitlines() if line.strip()] if kind in LINES else [body.strip()]
+    return Offer(payloads, FORMATS.get(kind, Format.AUTO), peer, time.time_ns() // 1_000, size_of(payloads))
+
+
+def _decoded(adapter: PushAdapter, offer: Offer, kind: str) -> Decoded:
+    if kind != ARROW:
+        return adapter.decode(offer)
+    payload = offer.payloads[0]
+    nothing = pl.DataFrame(schema=adapter.nothing().rows.schema)
+    try:
+        frame = pl.read_ipc_stream(io.BytesIO(payload))
+        reading = read_frame(frame, adapter.stream)
+    except NilometerError as error:
+        return Decoded(nothing, (Garbled(payload[:LETTER_BYTES], error.message, offer.source),))
+    except Exception:  # whatever the library says of bytes that are not Arrow's
+        reason = "this is no Arrow IPC stream"
+        return Decoded(nothing, (Garbled(payload[:LETTER_BYTES], reason, offer.source),))
+    letters: tuple[Garbled, ...] = ()
+    if reading.garbled:
+        reasons = "; ".join(map(str, reading.dead_letters))
+        letters = (Garbled(payload[:LETTER_BYTES], reasons, offer.source, reading.garbled),)
+    return Decoded(reading.rows, letters)
+
+
+async def _durable(adapter: PushAdapter, offer: Offer) -> Receipt:
+    waiting = asyncio.wrap_future(offer.done)
+    try:
+        return await asyncio.wait_for(asyncio.shield(waiting), DURABLE_SECONDS)
+    except TimeoutError:
+        waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+        withdrawn = adapter.withdraw(offer)
+        raise ResourceError(
+            f"the readings were not durable within {DURABLE_SECONDS:g} seconds",
+            detail="none of them was kept" if withdrawn else "they may still become durable",
+            hint="send them again: a KEY of the stream recognizes doubles",
+        ) from None
+
+
+def _reply(receipt: Receipt) -> Response:
+    body: dict[str, Any] = {
+        "received": receipt.received,
+        "garbled": receipt.garbled,
+        "reasons": list(receipt.reasons),
+    }
+    if receipt.garbled and receipt.garbled == receipt.received:
+        error = DataError(
+            f"all {receipt.received} readings were garbled"
+            if receipt.received > 1
+            else "the reading was garbled",
+            detail="; ".join(receipt.reasons),
+            hint="they are dead letters of the stream now: GET /api/v1/dead-letters",
+        )
+        return JSONResponse(problem_of(error) | body, 422, media_type="application/problem+json")
+    return JSONResponse(body)
