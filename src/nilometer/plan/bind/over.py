@@ -30,8 +30,9 @@ from nilometer.language.parse_over import CURRENT_ROW
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ORDERED, ExpressionBinder, as_float
 from nilometer.plan.bind.scope import nearest
+from nilometer.plan.bind.whole import is_whole
 from nilometer.plan.bind.windows import amount_length
-from nilometer.plan.event_time import is_event_time
+from nilometer.plan.event_time import WindowTime, is_event_time, window_time
 from nilometer.plan.explain.analytic import type_of_item
 from nilometer.types import DURATION, FLOAT, INT, SECOND, Kind
 
@@ -57,13 +58,37 @@ class OverCalls:
     def __bool__(self) -> bool:
         return bool(self._windows)
 
+    @property
+    def _over_stream(self) -> bool:
+        """Whether the rows are those of a stream, which has no end."""
+        return self._query.node.collection is _COLLECTION.STREAM
+
     # ---- binding one call --------------------------------------------------------------------------------------------
 
     def bind(self, node: ast.Over, binder: ExpressionBinder) -> Expression:
         """The column of a call; `binder` binds the expressions inside it."""
         if node.distinct:
             self._context.fail(f"{node.name.upper()}(DISTINCT ...) has no OVER", node)
-        return self.bind_in(node, self._window(node, binder), binder)
+        window = self._window(node, binder)
+        if self._goes_through_evaluations(window):
+            return self._query.previous.of_order(node, window)
+        return self.bind_in(node, window, binder)
+
+    def _goes_through_evaluations(self, window: Window) -> bool:
+        """Whether ORDER BY is the time of the windows: it then means the rows of all windows, not of one."""
+        partition, order = window
+        if self._query.node.collection is not _COLLECTION.WINDOWS or is_whole(self._query.node) or not order:
+            return False
+        return self._window_time(order[0].expression) is not None and not any(
+            map(self._window_time, partition)
+        )
+
+    def _window_time(self, expression: Expression) -> WindowTime | None:
+        query = self._query
+        if query.aggregated and isinstance(expression, ColumnReference):
+            keys = {key.name: key.expression for key in query.keys}
+            expression = keys.get(expression.name, expression)
+        return window_time(query.node, expression)
 
     def bind_in(self, node: ast.Over, window: Window, binder: ExpressionBinder) -> Expression:
         """The column of a call over these partitions, in this order."""
@@ -92,7 +117,7 @@ class OverCalls:
                 else f"it is for {', '.join((*SHIFTS, *VALUES))}",
             )
         item = AnalyticItem("", function, type_, argument, offset, default, frame, node.ignore_nulls)
-        if self._query.node.collection is _COLLECTION.STREAM:
+        if self._over_stream:
             self._check_stream(item, node)
         return self._column(window, item)
 

@@ -640,7 +640,7 @@ class SelectBinder:
                     detail=f"it emits the rows that have {'entered' if relation == 'ISTREAM' else 'left'} the window since the last evaluation",
                     hint="give the stream a window, such as [NOW] or [RANGE 10 MINUTES]",
                 )
-            return Bound(node, bool(self.previous))
+            return Bound(node, bool(self.previous) and (self.previous.shows_tick or has_tick(node)))
         if relation is not None:
             node = logical.ToStream(node, algebra.Relation(relation))
         return Bound(node, has_tick(node))
