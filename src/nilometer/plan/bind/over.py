@@ -44,6 +44,7 @@ Window = tuple[tuple[Expression, ...], tuple[SortKey, ...]]
 
 _COLLECTION = algebra.Collection
 _PLACES = (AnalyticFunction.ROW_NUMBER, AnalyticFunction.RANK, AnalyticFunction.DENSE_RANK)
+SHARES = ("PERCENT_RANK", "CUME_DIST")
 _NEEDS_ORDER = (AnalyticFunction.RANK, AnalyticFunction.DENSE_RANK, *SHIFTS)
 
 
@@ -95,6 +96,8 @@ class OverCalls:
         name = node.name.upper()
         if name in ("DELTA", "RATE"):
             return self._change(name, node, window, binder)
+        if name in SHARES:
+            return self._share(name, node, window)
         if name not in set(AnalyticFunction):
             self._refuse_function(name, node)
         function = AnalyticFunction(name)
@@ -130,7 +133,7 @@ class OverCalls:
 
     def _refuse_function(self, name: str, node: ast.Over) -> None:
         signature = functions.resolve(name)
-        known = [each.value for each in AnalyticFunction]
+        known = [*(each.value for each in AnalyticFunction), *SHARES]
         if signature is None:
             self._context.fail(
                 f"no function '{node.name}'",
@@ -160,6 +163,29 @@ class OverCalls:
         passed = Call("-", (moment, self._before(window, moment)), DURATION)
         seconds = Call("/", (Call("float", (passed,), FLOAT), Literal(float(SECOND), FLOAT)), FLOAT)
         return Call("/", (as_float(change), seconds), FLOAT)
+
+    def _share(self, name: str, node: ast.Over, window: Window) -> Expression:
+        """PERCENT_RANK is (RANK - 1) / (rows - 1), and 0 of one row; CUME_DIST is the share of the rows up to this one
+        and its peers."""
+        if node.arguments:
+            self._context.fail(f"{name}() takes no argument", node.arguments[0])
+        if not window[1]:
+            self._context.fail(f"{name}() OVER needs an ORDER BY", node, hint="OVER (ORDER BY ...)")
+        if self._over_stream:
+            self._context.fail(
+                f"{name}() needs all rows, and a stream has no end", node, hint="give the stream a window"
+            )
+        if node.frame is not None:
+            self._context.fail(f"{name}() looks at the whole partition and takes no frame", node.frame)
+        count = AnalyticItem("", AnalyticFunction.COUNT, INT, frame=WHOLE)
+        rows: Expression = self._column(window, count)
+        if name == "CUME_DIST":
+            share: Expression = self._column(window, replace(count, frame=TO_CURRENT))
+        else:
+            one = Literal(1, INT)
+            share = Call("-", (self._column(window, AnalyticItem("", AnalyticFunction.RANK, INT)), one), INT)
+            rows = Call("greatest", (Call("-", (rows, one), INT), one), INT)
+        return Call("/", (as_float(share), as_float(rows)), FLOAT)
 
     def _before(self, window: Window, value: Expression) -> ColumnReference:
         return self._column(window, AnalyticItem("", AnalyticFunction.LAG, type_of(value).plain, value))
@@ -391,7 +417,8 @@ def needs_all_rows(node: ast.Node) -> bool:
     """Whether a call with OVER cannot be answered tuple by tuple: it looks ahead, or goes by another order than time."""
     if not isinstance(node, ast.Over):
         return False
-    if node.name.upper() in (AnalyticFunction.LEAD, AnalyticFunction.NTILE) or len(node.order) != 1:
+    ahead = (AnalyticFunction.LEAD, AnalyticFunction.NTILE, *SHARES)
+    if node.name.upper() in ahead or len(node.order) != 1:
         return True
     if node.frame is not None and node.frame.end.side == "FOLLOWING":
         return True

@@ -116,6 +116,10 @@ class PreviousCalls(OverCalls):
             return node
         return super().over(logical.ToStream(node, algebra.Relation.RSTREAM))
 
+    def by_evaluation(self, stream: logical.Node) -> logical.Node:
+        """The rows of the stream as evaluations again, for ORDER BY."""
+        return logical.TimeWindow(stream, 0, 0, None, False)
+
 
 Key = tuple[str, ColumnReference | None]
 """A grouping key and the column of the subquery that shows it."""
