@@ -24,6 +24,7 @@ from nilometer.server.tokens import Tokens
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from nilometer.server.callers import Callers
     from nilometer.server.desk import Desk
 
 PREFIX = "/api/v1"
@@ -87,6 +88,6 @@ def document_of(application: FastAPI) -> dict[str, Any]:
     return document
 
 
-def guarded(application: FastAPI, desk: Desk) -> ASGIApp:
+def guarded(application: FastAPI, desk: Desk, callers: Callers) -> ASGIApp:
     """The application behind the guard."""
-    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory))
+    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory), callers)
