@@ -54,6 +54,16 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("GET", "/api/v1/sensors"): Role.READ,
     ("GET", "/api/v1/dead-letters"): Role.READ,
     ("GET", "/api/v1/demand"): Role.READ,
+    ("GET", "/v1.1"): Role.READ,
+    ("GET", "/v1.1/{path:path}"): Role.READ,
+    ("POST", "/v1.1/$batch"): Role.READ,
+    ("POST", "/v1.1/Observations"): Role.WRITE,
+    ("POST", "/v1.1/CreateObservations"): Role.WRITE,
+    ("POST", "/v1.1/{path:path}/Observations"): Role.WRITE,
+    ("POST", "/v1.1/{path:path}"): Role.ADMIN,
+    ("PATCH", "/v1.1/{path:path}"): Role.ADMIN,
+    ("PUT", "/v1.1/{path:path}"): Role.ADMIN,
+    ("DELETE", "/v1.1/{path:path}"): Role.ADMIN,
 }
 
 

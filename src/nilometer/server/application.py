@@ -18,6 +18,8 @@ from nilometer.server.docs_page import page_of
 from nilometer.server.guard import Guard
 from nilometer.server.roles import READ
 from nilometer.server.routes import ask, explain, health, observed, queries, readings, results, streams
+from nilometer.server.sensorthings import routes as sensorthings
+from nilometer.server.sensorthings.service import Service
 from nilometer.server.shortcut import Shortcut
 from nilometer.server.tokens import Tokens
 
@@ -54,6 +56,7 @@ def make_application(desk: Desk) -> FastAPI:
     )
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
+    sensorthings.add(root, desk, Service(desk))
     for resource in (streams, readings, queries, results, explain, ask, observed):
         resource.add(api, desk)
 
