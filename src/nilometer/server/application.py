@@ -17,7 +17,20 @@ from nilometer.server import problems
 from nilometer.server.docs_page import page_of
 from nilometer.server.guard import Guard
 from nilometer.server.roles import READ
-from nilometer.server.routes import ask, explain, health, observed, queries, readings, results, streams
+from nilometer.server.routes import (
+    ask,
+    dashboard,
+    explain,
+    field,
+    health,
+    letters,
+    observed,
+    queries,
+    readings,
+    results,
+    streams,
+    words,
+)
 from nilometer.server.sensorthings import routes as sensorthings
 from nilometer.server.sensorthings.service import Service
 from nilometer.server.shortcut import Shortcut
@@ -56,8 +69,9 @@ def make_application(desk: Desk) -> FastAPI:
     )
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
+    dashboard.add(root)
     sensorthings.add(root, desk, Service(desk))
-    for resource in (streams, readings, queries, results, explain, ask, observed):
+    for resource in (streams, readings, queries, results, explain, ask, observed, field, letters, words):
         resource.add(api, desk)
 
     @root.get("/openapi.json", dependencies=[READ], include_in_schema=False)

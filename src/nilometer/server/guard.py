@@ -21,8 +21,10 @@ from nilometer.server.problems import ForbiddenError, TooLargeError, Unauthorize
 from nilometer.server.settings import BODY_BYTES, BODY_SECONDS, HttpSettings
 from nilometer.server.tokens import Role, Tokens
 
-OPEN = ("/healthz", "/readyz")
-"""What anybody may ask: whether the server is there."""
+OPEN = ("/healthz", "/readyz", "/", "/favicon.svg")
+"""What anybody may ask: whether the server is there, and the page that asks for a token. It has no data."""
+ASSETS = "/assets/"
+"""What the page is made of; anybody may have it, too."""
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -102,7 +104,7 @@ class Guard:
         if said is None:
             if self._settings.loopback:
                 return Role.ADMIN
-            if path in OPEN:
+            if path in OPEN or path.startswith(ASSETS):
                 return None
             raise UnauthorizedError(
                 "this server needs a token",
