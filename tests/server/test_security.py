@@ -54,6 +54,15 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("GET", "/api/v1/sensors"): Role.READ,
     ("GET", "/api/v1/dead-letters"): Role.READ,
     ("GET", "/api/v1/demand"): Role.READ,
+    ("GET", "/api/v1/alerts"): Role.READ,
+    ("POST", "/api/v1/alerts"): Role.ADMIN,
+    ("GET", "/api/v1/alerts/{name}"): Role.READ,
+    ("DELETE", "/api/v1/alerts/{name}"): Role.ADMIN,
+    ("GET", "/api/v1/alerts/{name}/deliveries"): Role.READ,
+    ("POST", "/api/v1/alerts/{name}/silence"): Role.WRITE,
+    ("POST", "/api/v1/alerts/{name}/speak"): Role.WRITE,
+    ("POST", "/api/v1/alerts/{name}/acknowledge"): Role.WRITE,
+    ("POST", "/api/v1/alerts/{name}/test"): Role.ADMIN,
 }
 
 

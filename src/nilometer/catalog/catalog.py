@@ -32,14 +32,14 @@ from nilometer.types import Column
 
 __all__ = ["Catalog", "Change", "Contents", "Keeper", "QueryDefinition", "ViewDefinition", "stream_columns"]
 
-KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW")
+KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW", "ALERT", "DECISION")
 
 
 @dataclass(frozen=True, slots=True)
 class QueryDefinition:
     """A standing query: its text, and where in the log it starts (None: now; 'BEGINNING'; microseconds). `columns`
     are those of its answers, which are at most `delay` late; without them it cannot be read in FROM. `stops`: a row
-    without a value stops it (ON ERROR STOP)."""
+    without a value stops it (ON ERROR STOP). `made_by`: the CREATE ALERT or CREATE DECISION that it belongs to."""
 
     name: str
     text: str
@@ -47,6 +47,12 @@ class QueryDefinition:
     columns: tuple[Column, ...] = field(default=(), compare=False)
     delay: int = field(default=0, compare=False)
     stops: bool = False
+    made_by: str | None = None
+
+    @property
+    def duty(self) -> str | None:
+        """ALERT or DECISION, if the query is one's."""
+        return None if self.made_by is None else self.made_by.split(maxsplit=2)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +184,10 @@ class Catalog:
         """All standing queries, in order."""
         return tuple(self._contents.queries.values())
 
+    def reactions(self, duty: str) -> tuple[QueryDefinition, ...]:
+        """The queries of all alerts, or of all decisions, in order."""
+        return tuple(query for query in self.queries() if query.duty == duty)
+
     def view(self, name: str) -> ViewDefinition | None:
         """The view of that name."""
         return self._contents.views.get(name.lower())
@@ -302,6 +312,8 @@ class Catalog:
                 known = self._contents.queries
             case "VIEW":
                 known = self._contents.views
+            case "ALERT" | "DECISION":
+                known = {query.name.lower(): query for query in self.reactions(kind)}
             case _:
                 raise CatalogError(
                     f"{kind} cannot be dropped", hint=f"what can be dropped: {', '.join(KINDS)}"

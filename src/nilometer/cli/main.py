@@ -12,6 +12,7 @@ import sys
 import typer
 
 from nilometer.cli import (
+    alerts,
     answers,
     apply,
     bench,
@@ -53,6 +54,7 @@ VERBS = (
     queries,
     top,
     answers,
+    alerts,
     explain,
     plan,
     simulate,

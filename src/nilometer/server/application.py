@@ -17,7 +17,17 @@ from nilometer.server import problems
 from nilometer.server.docs_page import page_of
 from nilometer.server.guard import Guard
 from nilometer.server.roles import READ
-from nilometer.server.routes import ask, explain, health, observed, queries, readings, results, streams
+from nilometer.server.routes import (
+    alerts,
+    ask,
+    explain,
+    health,
+    observed,
+    queries,
+    readings,
+    results,
+    streams,
+)
 from nilometer.server.shortcut import Shortcut
 from nilometer.server.tokens import Tokens
 
@@ -53,7 +63,7 @@ def make_application(desk: Desk) -> FastAPI:
     )
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
-    for resource in (streams, readings, queries, results, explain, ask, observed):
+    for resource in (streams, readings, queries, results, explain, ask, observed, alerts):
         resource.add(api, desk)
 
     @root.get("/openapi.json", dependencies=[READ], include_in_schema=False)
@@ -79,7 +89,7 @@ def document_of(application: FastAPI) -> dict[str, Any]:
     document = application.openapi()
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     schemas["Problem"] = problems.SCHEMA
-    for model in (streams.StreamDeclared, streams.SqlText):
+    for model in (streams.StreamDeclared, streams.SqlText, alerts.Word):
         described = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= described.pop("$defs", {}) | {model.__name__: described}
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
