@@ -63,6 +63,12 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("POST", "/api/v1/alerts/{name}/speak"): Role.WRITE,
     ("POST", "/api/v1/alerts/{name}/acknowledge"): Role.WRITE,
     ("POST", "/api/v1/alerts/{name}/test"): Role.ADMIN,
+    ("GET", "/api/v1/decisions"): Role.READ,
+    ("POST", "/api/v1/decisions"): Role.ADMIN,
+    ("GET", "/api/v1/decisions/{name}"): Role.READ,
+    ("DELETE", "/api/v1/decisions/{name}"): Role.ADMIN,
+    ("POST", "/api/v1/decisions/{name}/{position}/acknowledge"): Role.WRITE,
+    ("POST", "/api/v1/decisions/{name}/{position}/overrule"): Role.WRITE,
 }
 
 
@@ -74,7 +80,9 @@ def test_every_route_and_role(tmp_path: Path) -> None:
         assert routes == set(ROLES), "a route without a role in this table, or the reverse"
         for (method, path), needed in ROLES.items():
             for held, secret in {None: None, **tokens}.items():
-                status = _status(server.port, method, path.replace("{name}", "nothing"), secret)
+                status = _status(
+                    server.port, method, path.replace("{name}", "nothing").replace("{position}", "0"), secret
+                )
                 if needed is None:
                     assert status in (200, 503), (method, path, held)
                 elif held is None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, Protocol
 
-from nilometer.catalog.answer_streams import answer_stream
+from nilometer.catalog.answer_streams import SUFFIX, answer_stream, audit_stream
 from nilometer.catalog.declarations import check_extent
 from nilometer.catalog.extents import Extent, Sensor, Stream, Table, stream_columns
 from nilometer.catalog.near_misses import join_names, near_misses
@@ -122,6 +122,9 @@ class Catalog:
         query = self._contents.queries.get(name.lower())
         if found is None and query is not None and query.columns and name.lower() not in self._contents.views:
             return answer_stream(query.name, query.columns, query.delay)
+        decision = self._contents.queries.get(name.lower().removesuffix(SUFFIX)) if found is None else None
+        if decision is not None and decision.duty == "DECISION" and query is None:
+            return audit_stream(decision.name)
         if found is None and name.lower() == "sensors":
             return Table("sensors", self._sensors.relation_columns(), SENSORS_URL)
         return found
@@ -141,7 +144,7 @@ class Catalog:
     def stream(self, name: str) -> Stream:
         """The stream of that name, or a CatalogError."""
         found = self._contents.extents.get(name.lower())
-        if found is None and name.lower() in self._contents.queries:
+        if found is None and (name.lower() in self._contents.queries or name.lower().endswith(SUFFIX)):
             found = self.extent(name)
         if isinstance(found, Stream):
             return found

@@ -127,7 +127,7 @@ def acknowledge_command(
 
 
 @commands.command("test")
-def test_command(name: NameArgument, data: DataOption = None, catalog: CatalogOption = None) -> None:
+def try_command(name: NameArgument, data: DataOption = None, catalog: CatalogOption = None) -> None:
     """Send a test message to the alert's address, now, from this process.
 
     Example: nilometer alerts test smoky --data field/

@@ -20,6 +20,7 @@ from nilometer.server.roles import READ
 from nilometer.server.routes import (
     alerts,
     ask,
+    decisions,
     explain,
     health,
     observed,
@@ -63,7 +64,7 @@ def make_application(desk: Desk) -> FastAPI:
     )
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
-    for resource in (streams, readings, queries, results, explain, ask, observed, alerts):
+    for resource in (streams, readings, queries, results, explain, ask, observed, alerts, decisions):
         resource.add(api, desk)
 
     @root.get("/openapi.json", dependencies=[READ], include_in_schema=False)
@@ -89,7 +90,7 @@ def document_of(application: FastAPI) -> dict[str, Any]:
     document = application.openapi()
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     schemas["Problem"] = problems.SCHEMA
-    for model in (streams.StreamDeclared, streams.SqlText, alerts.Word):
+    for model in (streams.StreamDeclared, streams.SqlText, alerts.Word, decisions.Said):
         described = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= described.pop("$defs", {}) | {model.__name__: described}
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

@@ -29,6 +29,7 @@ from nilometer.live.owner.statements import Difference, Key, differences, named,
 from nilometer.live.replaced_state import Choice, check_keep
 from nilometer.live.standing import result_log, shared_logs
 from nilometer.live.starts import BEGINNING, NOW, Start, offsets_at
+from nilometer.live.verdicts import decide, decision_of, folder_of_decision
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.directory import PLACE
 from nilometer.log.local_files import LocalFiles
@@ -83,6 +84,10 @@ class Changes:
                     drops=bool(fields["drops"]),
                     force=bool(fields.get("force")),
                 )
+            case "decide":
+                definition = decision_of(self.database, str(fields["name"]))
+                verdict = decide(self.database, definition, fields)
+                return {"told": f"decision {verdict.id} of {definition.name} is {verdict.verdict}"}
             case "alert":
                 return {"told": self._alert(fields)}
         raise ConfigurationError(f"no request '{do}'")
@@ -250,6 +255,8 @@ class Changes:
             kind = "QUERY"
         if kind in ("QUERY", "STREAM", "TABLE", "VIEW"):
             found = readers(catalog, name)
+            if called == "decision":
+                found += [one for one in readers(catalog, f"{name}_audit") if one not in found]
             if found:
                 raise CatalogError(
                     f"'{name}' is read by {', '.join(found)}",
@@ -292,6 +299,7 @@ class Changes:
             # Its answers as a stream; nobody reads them any more.
             shutil.rmtree(self.directory / PLACE / quote(name.lower(), safe=""), ignore_errors=True)
         shutil.rmtree(folder_of_alert(self.directory, name), ignore_errors=True)
+        shutil.rmtree(folder_of_decision(self.directory, name), ignore_errors=True)
         self.control.forget_dropped(("QUERY", name.lower()))
 
     def _finish_drops(self) -> None:
