@@ -18,8 +18,10 @@ from nilometer.server.docs_page import page_of
 from nilometer.server.guard import Guard
 from nilometer.server.roles import READ
 from nilometer.server.routes import (
+    alerts,
     ask,
     dashboard,
+    decisions,
     explain,
     field,
     health,
@@ -44,6 +46,23 @@ if TYPE_CHECKING:
 
 PREFIX = "/api/v1"
 ABOUT = "A database for sensor streams: declare streams, install standing queries, follow their answers, add readings."
+
+
+RESOURCES = (
+    streams,
+    readings,
+    queries,
+    results,
+    explain,
+    ask,
+    observed,
+    field,
+    letters,
+    words,
+    alerts,
+    decisions,
+)
+"""What the API is about: a module each, which adds its routes."""
 
 
 def make_application(desk: Desk) -> FastAPI:
@@ -71,7 +90,7 @@ def make_application(desk: Desk) -> FastAPI:
     health.add(root, desk)
     dashboard.add(root)
     sensorthings.add(root, desk, Service(desk))
-    for resource in (streams, readings, queries, results, explain, ask, observed, field, letters, words):
+    for resource in RESOURCES:
         resource.add(api, desk)
 
     @root.get("/openapi.json", dependencies=[READ], include_in_schema=False)
@@ -97,7 +116,7 @@ def document_of(application: FastAPI) -> dict[str, Any]:
     document = application.openapi()
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     schemas["Problem"] = problems.SCHEMA
-    for model in (streams.StreamDeclared, streams.SqlText):
+    for model in (streams.StreamDeclared, streams.SqlText, alerts.Word, decisions.Said):
         described = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= described.pop("$defs", {}) | {model.__name__: described}
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

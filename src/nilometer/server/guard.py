@@ -20,6 +20,7 @@ from nilometer.server.callers import Bodies, Callers
 from nilometer.server.problems import ForbiddenError, TooLargeError, UnauthorizedError, response_of
 from nilometer.server.settings import BODY_BYTES, BODY_SECONDS, HttpSettings
 from nilometer.server.tokens import Role, Tokens
+from nilometer.server.who import WHO
 
 OPEN = ("/healthz", "/readyz", "/", "/favicon.svg")
 """What anybody may ask: whether the server is there, and the page that asks for a token. It has no data."""
@@ -61,7 +62,7 @@ class Guard:
             headers = _Headers(scope["headers"])
             self._check_host(headers)
             self._check_origin(headers, scope)
-            role = self._role(headers, scope["path"])
+            role, who = self._caller(headers, scope["path"])
             length = headers.get("content-length")
             if length is not None and (not length.isdecimal() or int(length) > BODY_BYTES):
                 raise _too_large()
@@ -71,6 +72,8 @@ class Guard:
             await response_of(error)(scope, receive, send)
             return
         scope.setdefault("state", {})["role"] = role
+        if who is not None:
+            WHO.set(who)
         if scope["type"] == "http":
             bounded = _Bounded(receive, self._bodies)
             try:
@@ -99,13 +102,14 @@ class Guard:
         elif headers.get("sec-fetch-site") == "cross-site" and scope.get("method") not in ("GET", "HEAD"):
             raise ForbiddenError("a page of another origin may not use this server")
 
-    def _role(self, headers: _Headers, path: str) -> Role | None:
+    def _caller(self, headers: _Headers, path: str) -> tuple[Role | None, str | None]:
+        """The caller's role, and the name of the token."""
         said = headers.get("authorization")
         if said is None:
             if self._settings.loopback:
-                return Role.ADMIN
+                return Role.ADMIN, None
             if path in OPEN or path.startswith(ASSETS):
-                return None
+                return None, None
             raise UnauthorizedError(
                 "this server needs a token",
                 hint="send it: Authorization: Bearer TOKEN; make one: nilometer token create --role read",
@@ -116,7 +120,7 @@ class Guard:
             raise UnauthorizedError(
                 "this token is not known here", hint="it may have been revoked: nilometer token list"
             )
-        return token.role
+        return token.role, token.name
 
 
 class _Bounded:
