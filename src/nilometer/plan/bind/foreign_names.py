@@ -12,6 +12,7 @@ FOREIGN_FUNCTIONS: dict[str, str] = {
     **dict.fromkeys(("from_unixtime", "str_to_date", "parse_datetime"), "write to_timestamp(x)"),
     **dict.fromkeys(("unix_timestamp", "to_unixtime"), "write epoch(t)"),
     "bucket": "write date_bin(15 MINUTES, t)",
+    "split_index": "write split_part(s, '/', 1), which counts from 1",
     **dict.fromkeys(("date_format", "format_timestamp", "format_datetime"), "write to_char(t, 'YYYY-MM-DD')"),
     **dict.fromkeys(("convert_timezone", "from_utc_timestamp"), "write t AT TIME ZONE 'Europe/Zurich'"),
     "to_utc_timestamp": "write to_utc(t, 'Europe/Zurich')",

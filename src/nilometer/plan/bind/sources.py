@@ -14,7 +14,7 @@ from nilometer.language import ast, parse
 from nilometer.language.walk import walk
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ExpressionBinder
-from nilometer.plan.bind.group_windows import group_window
+from nilometer.plan.bind.group_windows import check_time, group_window
 from nilometer.plan.bind.joins import bind_join, one_node
 from nilometer.plan.bind.named import NamedQuery, find_named, named_columns
 from nilometer.plan.bind.scope import (
@@ -235,7 +235,10 @@ class SourceBinder:
         if self.sample is not None and node.collection is algebra.Collection.STREAM:
             node = logical.Sample(node, self.sample)
         node = self._windowed(source.window, node)
-        return Relation(alias, node, node.schema.names, source, generated=source.alias is None)
+        fields = {} if source.columns else bound.fields
+        return Relation(
+            alias, node, node.schema.names, source, generated=source.alias is None, fields=fields
+        )
 
     def _windowed(self, window: ast.Window | None, node: logical.Node) -> logical.Node:
         if window is None:
@@ -271,6 +274,8 @@ class SourceBinder:
 
     def _function(self, source: ast.FunctionSource) -> Relation:
         inner = self._stream(source.source, source.name)
+        if source.time is not None:
+            check_time(self.context, inner, source.time)
         if source.name == LATEST.name and source.window is None and expected_interval(inner) is None:
             at_the_end = self._latest_of_all(source, inner)
             if at_the_end is not None:
