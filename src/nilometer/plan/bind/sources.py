@@ -186,6 +186,12 @@ class SourceBinder:
                     node.arguments[1],
                     hint="make one of both: COUNT(DISTINCT a || '/' || b)",
                 )
+            if node.name.upper() in ("FIRST", "LAST") and _is_time_name(node.arguments[1]):
+                self.context.fail(
+                    f"{node.name.upper()} goes by time already, and takes one value",
+                    node.arguments[1],
+                    hint=f"write {node.name.upper()}(x), or {node.name.upper()}(x ORDER BY y)",
+                )
             alias = self._alias_of_argument(node)
             window = ast.RangeWindow(self._window_amount(node.arguments[1]), span=node.arguments[1].span)
             if alias in found and found[alias] != window:
@@ -236,9 +242,7 @@ class SourceBinder:
             node = logical.Sample(node, self.sample)
         node = self._windowed(source.window, node)
         fields = {} if source.columns else bound.fields
-        return Relation(
-            alias, node, node.schema.names, source, generated=source.alias is None, fields=fields
-        )
+        return Relation(alias, node, node.schema.names, source, generated=source.alias is None, fields=fields)
 
     def _windowed(self, window: ast.Window | None, node: logical.Node) -> logical.Node:
         if window is None:
@@ -391,3 +395,7 @@ def _is_asof_order(condition: Expression, left: logical.Node, right: logical.Nod
             return is_event_time(left, one) and is_event_time(right, other)
         case _:
             return False
+
+
+def _is_time_name(node: ast.Expression) -> bool:
+    return isinstance(node, ast.Name) and node.parts[-1].lower() in ("time", "ts", "timestamp")
