@@ -33,7 +33,7 @@ from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.answers_adapter import AnswersAdapter
 from nilometer.live.apart import Apart
-from nilometer.live.control import control_of, folder_of
+from nilometer.live.control import control_of, folder_of, has_folder
 from nilometer.live.dead_letters import write_letters
 from nilometer.live.declarations import CompiledQuery, Declarations
 from nilometer.live.groups import Groups, ReaderGroup
@@ -188,7 +188,7 @@ class Station:
         streams = physical.streams_of(query.physical)
         self.catch_up(streams)
         if durable:
-            asked = control_of(self.directory, name).start
+            asked = control_of(self.directory, name).start if has_folder(self.directory, name) else None
             start = start if asked is None else asked
         if on == "spark":
             if durable:
@@ -228,12 +228,14 @@ class Station:
     def together(self) -> Iterator[None]:
         """Install many standing queries with one commit: they are durable at the end of the `with`."""
         self._together += 1
+        self._shared.held_logs = {}
         try:
             with self.fleet.together():
                 yield
         finally:
             self._together -= 1
             if not self._together:
+                self._shared.held_logs = None
                 self._shared.record()
                 expected, self._expected = self._expected, {}
                 self._expect(expected)
@@ -652,6 +654,8 @@ class Station:
             adapters = [self._adapters[key] for key in behind]
             while self.manager.poll() or not all(getattr(adapter, "caught_up", True) for adapter in adapters):
                 pass
+            if self._together:
+                self._shared.held_logs = {}
         finally:
             self.manager.unregister(CATCHING_UP)
 
