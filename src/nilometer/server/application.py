@@ -55,7 +55,8 @@ def make_application(desk: Desk) -> FastAPI:
     )
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
-    sensorthings.add(root, desk, Service(desk))
+    application.state.sensorthings = Service(desk)
+    sensorthings.add(root, desk, application.state.sensorthings)
     for resource in (streams, readings, queries, results, explain, ask, observed):
         resource.add(api, desk)
 
