@@ -89,7 +89,8 @@ def make_application(desk: Desk) -> FastAPI:
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
     dashboard.add(root)
-    sensorthings.add(root, desk, Service(desk))
+    application.state.sensorthings = Service(desk)
+    sensorthings.add(root, desk, application.state.sensorthings)
     for resource in RESOURCES:
         resource.add(api, desk)
 
