@@ -60,7 +60,7 @@ def add(router: APIRouter, desk: Desk) -> None:
         times. `position` is the `after` of the next request. Times are microseconds since 1970."""
         demand = await desk.wait_for(lambda: views.demand_of(desk))
         moment = None if at is None else _moment(at)
-        seen = await desk.with_database(lambda database: _seen(database, views, stream))
+        seen = await desk.with_database(lambda database: _seen(database, views, stream, places=after is None))
         return JSONResponse(
             await desk.wait_for(
                 lambda: views.alone(lambda: _field(seen, moment, after, desk.owner.station.clock(), demand))
@@ -164,9 +164,10 @@ def _demand(station: Station) -> _Demand:
     return found
 
 
-def _seen(database: Database, views: _Views, name: str) -> _Seen:
+def _seen(database: Database, views: _Views, name: str, *, places: bool = False) -> _Seen:
     stream = stream_of(database, name)
-    return _Seen(stream, database.catalog.sensors(stream.name), views.of(database, stream))
+    declared = database.catalog.sensors(stream.name) if places else ()
+    return _Seen(stream, declared, views.of(database, stream))
 
 
 def _field(seen: _Seen, at: int | None, after: int | None, now: int, demand: _Demand) -> dict[str, Any]:
