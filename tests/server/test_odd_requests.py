@@ -126,3 +126,10 @@ def test_no_request_is_answered_with_a_500(caller: Caller) -> None:
             answered += 1
     assert answered > 150
     assert caller.get("/readyz")["status"] == "ready"
+
+
+def test_a_parameter_may_have_any_name(caller: Caller) -> None:
+    for name in ("text", "self", "statement"):
+        question = {"sql": f"SELECT id FROM old WHERE x > {name}", "parameters": {name: 1}}
+        reply = caller("POST", "/api/v1/query", question)
+        assert (reply.status, len(reply.json["rows"])) == (200, 1), name

@@ -57,12 +57,37 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("GET", "/api/v1/sensors"): Role.READ,
     ("GET", "/api/v1/dead-letters"): Role.READ,
     ("GET", "/api/v1/demand"): Role.READ,
+    ("GET", "/v1.1"): Role.READ,
+    ("GET", "/v1.1/{path:path}"): Role.READ,
+    ("POST", "/v1.1/$batch"): Role.READ,
+    ("POST", "/v1.1/Observations"): Role.WRITE,
+    ("POST", "/v1.1/CreateObservations"): Role.WRITE,
+    ("POST", "/v1.1/{path:path}/Observations"): Role.WRITE,
+    ("POST", "/v1.1/{path:path}"): Role.ADMIN,
+    ("PATCH", "/v1.1/{path:path}"): Role.ADMIN,
+    ("PUT", "/v1.1/{path:path}"): Role.ADMIN,
+    ("DELETE", "/v1.1/{path:path}"): Role.ADMIN,
     ("POST", "/api/v1/dead-letters/submit"): Role.WRITE,
     ("GET", "/api/v1/field"): Role.READ,
     ("GET", "/api/v1/streams/{name}/span"): Role.READ,
     ("GET", "/api/v1/streams/{name}/history"): Role.READ,
     ("GET", "/api/v1/words"): Role.READ,
     ("GET", "/api/v1/networks"): Role.READ,
+    ("GET", "/api/v1/alerts"): Role.READ,
+    ("POST", "/api/v1/alerts"): Role.ADMIN,
+    ("GET", "/api/v1/alerts/{name}"): Role.READ,
+    ("DELETE", "/api/v1/alerts/{name}"): Role.ADMIN,
+    ("GET", "/api/v1/alerts/{name}/deliveries"): Role.READ,
+    ("POST", "/api/v1/alerts/{name}/silence"): Role.WRITE,
+    ("POST", "/api/v1/alerts/{name}/speak"): Role.WRITE,
+    ("POST", "/api/v1/alerts/{name}/acknowledge"): Role.WRITE,
+    ("POST", "/api/v1/alerts/{name}/test"): Role.ADMIN,
+    ("GET", "/api/v1/decisions"): Role.READ,
+    ("POST", "/api/v1/decisions"): Role.ADMIN,
+    ("GET", "/api/v1/decisions/{name}"): Role.READ,
+    ("DELETE", "/api/v1/decisions/{name}"): Role.ADMIN,
+    ("POST", "/api/v1/decisions/{name}/{position}/acknowledge"): Role.WRITE,
+    ("POST", "/api/v1/decisions/{name}/{position}/overrule"): Role.WRITE,
 }
 
 
@@ -74,7 +99,9 @@ def test_every_route_and_role(tmp_path: Path) -> None:
         assert routes == set(ROLES), "a route without a role in this table, or the reverse"
         for (method, path), needed in ROLES.items():
             for held, secret in {None: None, **tokens}.items():
-                status = _status(server.port, method, path.replace("{name}", "nothing"), secret)
+                status = _status(
+                    server.port, method, path.replace("{name}", "nothing").replace("{position}", "0"), secret
+                )
                 if needed is None:
                     assert status in (200, 404, 503), (method, path, held)
                 elif held is None:

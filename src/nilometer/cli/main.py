@@ -12,10 +12,12 @@ import sys
 import typer
 
 from nilometer.cli import (
+    alerts,
     answers,
     apply,
     bench,
     compile,
+    decisions,
     demo,
     execute,
     explain,
@@ -53,6 +55,8 @@ VERBS = (
     queries,
     top,
     answers,
+    alerts,
+    decisions,
     explain,
     plan,
     simulate,

@@ -21,7 +21,7 @@ from typing import Any, Self
 import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
-from nilometer.catalog.answer_streams import is_answers
+from nilometer.catalog.answer_streams import audited, is_answers
 from nilometer.catalog.near_misses import near_misses
 from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.graph import Graph
@@ -50,6 +50,8 @@ from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, offsets_at, starts_of_new
 from nilometer.live.station_settings import StationSettings
 from nilometer.live.stored_tables import Kept, StoredTables
+from nilometer.live.verdicts import FILE as VERDICTS
+from nilometer.live.verdicts import VerdictsAdapter, folder_of_decision
 from nilometer.live.versions import Version
 from nilometer.log import LogDirectory, Offset
 from nilometer.log.private import close_to_others
@@ -704,6 +706,9 @@ class Station:
 
     def _by_address(self, stream: Stream, clock: Clock) -> Adapter:
         """The adapter of the file attached to the stream, or else of the stream's own address."""
+        decision = audited(stream)
+        if decision is not None:
+            return VerdictsAdapter(stream, clock, folder_of_decision(self.directory, decision) / VERDICTS)
         if is_answers(stream):
             return AnswersAdapter(stream, clock, self.directory)
         files = self.database.data.files.get(stream.name.lower())

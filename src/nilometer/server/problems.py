@@ -72,6 +72,14 @@ class NotAcceptableError(NilometerError):
     """A form of answer that is not known here."""
 
 
+class NotAllowedError(NilometerError):
+    """It is there, and cannot be changed that way."""
+
+
+class NotImplementedYetError(NilometerError):
+    """A standard has it, and we do not."""
+
+
 class TooManyError(ResourceError):
     """As much is going on as may be: try again later."""
 
@@ -85,6 +93,8 @@ STATUS: dict[type[NilometerError], int] = {
     TooLargeError: 413,
     MediaTypeError: 415,
     NotAcceptableError: 406,
+    NotAllowedError: 405,
+    NotImplementedYetError: 501,
     FullError: 429,
     TooManyError: 503,
     BusyError: 503,
