@@ -20,6 +20,7 @@ from nilometer.server.roles import READ
 from nilometer.server.routes import (
     alerts,
     ask,
+    audit,
     decisions,
     explain,
     health,
@@ -64,7 +65,7 @@ def make_application(desk: Desk) -> FastAPI:
     )
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
-    for resource in (streams, readings, queries, results, explain, ask, observed, alerts, decisions):
+    for resource in (streams, readings, queries, results, explain, ask, observed, alerts, decisions, audit):
         resource.add(api, desk)
 
     @root.get("/openapi.json", dependencies=[READ], include_in_schema=False)
@@ -100,4 +101,4 @@ def document_of(application: FastAPI) -> dict[str, Any]:
 
 def guarded(application: FastAPI, desk: Desk) -> ASGIApp:
     """The application behind the guard."""
-    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory))
+    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory), desk.limits)

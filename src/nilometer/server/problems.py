@@ -72,6 +72,14 @@ class NotAcceptableError(NilometerError):
     """A form of answer that is not known here."""
 
 
+class LimitError(NilometerError):
+    """The caller asks more often than the token allows."""
+
+    def __init__(self, message: str, *, hint: str | None = None, seconds: int = 1) -> None:
+        super().__init__(message, hint=hint)
+        self.seconds = seconds
+
+
 class TooManyError(ResourceError):
     """As much is going on as may be: try again later."""
 
@@ -86,6 +94,7 @@ STATUS: dict[type[NilometerError], int] = {
     MediaTypeError: 415,
     NotAcceptableError: 406,
     FullError: 429,
+    LimitError: 429,
     TooManyError: 503,
     BusyError: 503,
     OwnerGoneError: 503,
@@ -156,7 +165,7 @@ def response_of(error: NilometerError) -> JSONResponse:
     status = status_of(error)
     headers = {}
     if status in (429, 503):
-        headers["Retry-After"] = "1"
+        headers["Retry-After"] = str(error.seconds if isinstance(error, LimitError) else 1)
     if status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="nilometer"'
     return JSONResponse(problem_of(error), status, headers, MEDIA_TYPE)
