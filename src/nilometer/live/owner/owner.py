@@ -182,6 +182,24 @@ class Owner:
 
         return self.submit(call)
 
+    def back_up(self, target: Path) -> dict[str, Any]:
+        """Copy the directory; the loop stands still for the last, short part of it."""
+        from nilometer.live.backup import back_up
+
+        def still(call: Callable[[], None]) -> None:
+            def without_spark() -> None:
+                on_spark = [name for name in self.station.queries if self.station.host(name) == "spark"]
+                if on_spark:
+                    raise ConfigurationError(
+                        f"'{on_spark[0]}' runs on Spark, which does not stand still for a backup",
+                        hint="pause it, back up, and resume it: nilometer queries pause NAME",
+                    )
+                call()
+
+            self.submit(without_spark)
+
+        return back_up(self.station.directory, target, still)
+
     # ---- in the loop -------------------------------------------------------------------------------------------------
 
     def admit(self, query: CompiledQuery, *, force: bool) -> None:

@@ -191,6 +191,8 @@ class Session(threading.Thread):
             case "analyze":
                 name = str(request["name"])
                 return {"text": owner.submit(lambda: owner.station.analysis(name))}, b""
+            case "backup":
+                return owner.back_up(Path(str(request["target"]))), b""
             case "give_way":
                 if not owner.lock.holder.embedded:
                     raise ConfigurationError("this owner is there to stay", hint="stop it first")
