@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sql
 
 from nilometer.catalog.profiles import PROFILES
-from nilometer.catalog.store_tables import views
+from nilometer.catalog.store_tables import phenomena, views
 
 
 def add_retries(connection: sql.Connection) -> None:
@@ -57,3 +57,8 @@ def add_stops(connection: sql.Connection) -> None:
     columns = sql.inspect(connection).get_columns("queries", schema=schema)
     if not any(column["name"] == "stops" for column in columns):
         connection.execute(sql.text(f"ALTER TABLE {name} ADD COLUMN stops BOOLEAN DEFAULT FALSE NOT NULL"))
+
+
+def add_phenomena(connection: sql.Connection) -> None:
+    """Version 6 -> 7: phenomena have a table of their own."""
+    phenomena.create(connection, checkfirst=True)

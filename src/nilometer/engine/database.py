@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from nilometer.catalog import Catalog, QueryDefinition, Stream
-from nilometer.catalog.catalog import ViewDefinition
+from nilometer.catalog.catalog import PhenomenonDefinition, ViewDefinition
 from nilometer.catalog.doubtful_units import doubtful_units
 from nilometer.engine.data import Data
 from nilometer.engine.declaration import columns_text, form_text
@@ -43,6 +43,7 @@ CHANGING = (
     ast.CreateNetwork,
     ast.CreateQuery,
     ast.CreateView,
+    ast.CreatePhenomenon,
     ast.Replace,
     ast.Pause,
     ast.Resume,
@@ -141,6 +142,8 @@ class Database:
                     self.catalog.add_query(self._definition(statement, text, parameters))
                 case ast.CreateView(name=name, columns=columns, query=query):
                     self._add_view(name, columns, query, text, parameters)
+                case ast.CreatePhenomenon():
+                    self._add_phenomenon(statement, text, parameters)
                 case ast.Drop(kind=kind, name=name, if_exists=if_exists, stream=stream):
                     self.catalog.drop(kind, name, if_exists, stream)
                 case ast.Show(kind=kind):
@@ -171,6 +174,16 @@ class Database:
                 except NilometerError:
                     if before is not None:
                         self.catalog.add_view(before)
+                    raise
+                return
+            case ast.CreatePhenomenon(name=name):
+                known = self.catalog.phenomenon(name)
+                self.catalog.drop("PHENOMENON", name, if_exists=True)
+                try:
+                    self._add_phenomenon(created, text, {})
+                except NilometerError:
+                    if known is not None:
+                        self.catalog.add_phenomenon(known)
                     raise
                 return
             case ast.CreateTable(name=name):
@@ -213,6 +226,14 @@ class Database:
         read = ast.With((ast.CommonTable(name, columns, query, span=query.span),), everything)
         Query(self, text, read, parameters)  # a view that does not bind is refused when it is declared
         self.catalog.add_view(ViewDefinition(name, print_statement(query), columns))
+
+    def _add_phenomenon(
+        self, created: ast.CreatePhenomenon, text: str, parameters: Mapping[str, Any]
+    ) -> None:
+        everything = ast.FunctionSource("PHENOMENA", created.definition, span=created.span)
+        read = ast.Select((ast.SelectItem(ast.Star()),), (everything,), span=created.span)
+        Query(self, text, read, parameters)  # a definition that does not bind is refused when it is declared
+        self.catalog.add_phenomenon(PhenomenonDefinition(created.name, print_statement(created)))
 
     # ---- data --------------------------------------------------------------------------------------------------------
 
@@ -313,7 +334,7 @@ class Database:
         return deliver(self, name, to).rows
 
     def show(self, kind: str) -> list[dict[str, Any]]:
-        """STREAMS, TABLES, VIEWS, SENSORS, NETWORKS or QUERIES, as rows."""
+        """STREAMS, TABLES, VIEWS, PHENOMENA, SENSORS, NETWORKS or QUERIES, as rows."""
         match kind.upper():
             case "STREAMS":
                 return [
@@ -356,6 +377,8 @@ class Database:
                     {"name": v.name, "columns": ", ".join(v.columns) or None, "text": v.text}
                     for v in self.catalog.views()
                 ]
+            case "PHENOMENA":
+                return [{"name": p.name, "text": p.text} for p in self.catalog.phenomena()]
             case "QUERIES":
                 return [
                     {"name": q.name, "text": q.text, "starting": q.starting} for q in self.catalog.queries()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from nilometer.live.declarations import CompiledQuery, Declarations
     from nilometer.live.roster import Roster
 
-REPLACEABLE = (ast.CreateQuery, ast.CreateView, ast.CreateStream, ast.CreateTable)
+REPLACEABLE = (ast.CreateQuery, ast.CreateView, ast.CreateStream, ast.CreateTable, ast.CreatePhenomenon)
 
 
 class Changes:
@@ -205,13 +205,13 @@ class Changes:
         return self.roster.add(definition, offsets)
 
     def _take_back(self, kind: str, name: str) -> None:
-        if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW"):
+        if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW", "PHENOMENON"):
             self.database.catalog.drop(kind, name)
 
     def _drop(self, statement: ast.Drop, origin: str) -> str:
         kind, name = statement.kind, str(statement.name)
         catalog = self.database.catalog
-        if kind in ("QUERY", "STREAM", "TABLE", "VIEW"):
+        if kind in ("QUERY", "STREAM", "TABLE", "VIEW", "PHENOMENON"):
             found = readers(catalog, name)
             if found:
                 raise CatalogError(
@@ -345,12 +345,13 @@ class Changes:
             self.roster.replace(definition, None, None)
 
     def _standing_readers(self, name: str) -> list[str]:
-        """The queries that read it, also through views."""
+        """The queries that read it, also through views and phenomena."""
         found: dict[str, None] = {}
         for reader in readers(self.database.catalog, name):
             if self.database.catalog.query(reader) is not None:
                 found[reader] = None
-            if self.database.catalog.view(reader) is not None:
+            catalog = self.database.catalog
+            if catalog.view(reader) is not None or catalog.phenomenon(reader) is not None:
                 found |= dict.fromkeys(self._standing_readers(reader))
         return list(found)
 
