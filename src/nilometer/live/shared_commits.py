@@ -23,7 +23,7 @@ from nilometer.dataflow.part import Rows
 from nilometer.errors import DataError, ResourceError
 from nilometer.live.aside import settle_all
 from nilometer.live.checkpoints import Checkpoints, Panes
-from nilometer.live.control import first_number, folder_of
+from nilometer.live.control import first_number, folder_of, has_folder
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.recovery import Before, Recovered, recover
 from nilometer.live.standing import (
@@ -138,10 +138,11 @@ class SharedCommits:
 
     def open(self, name: str, query: CompiledQuery) -> SharedQuery:
         """Find where a query goes on. Nothing is written yet."""
-        runner = LocalFiles(folder_of(self._directory, name)).holder()
-        if runner is not None:
-            raise BusyError(f"'{name}' is being run by {runner}", hint="stop that one first")
-        settle_all(self._directory, name)
+        if has_folder(self._directory, name):
+            runner = LocalFiles(folder_of(self._directory, name)).holder()
+            if runner is not None:
+                raise BusyError(f"'{name}' is being run by {runner}", hint="stop that one first")
+            settle_all(self._directory, name)
         meaning, key = version_of(query), name.lower()
         version = meaning.name
         columns, types = dtypes(query.schema), types_of(query.schema)
@@ -209,7 +210,8 @@ class SharedCommits:
         self, name: str, meaning: Version, columns: Mapping[str, pl.DataType]
     ) -> tuple[RecordPlace, Recovered | None]:
         """A query that is not in the commit log: it is new, or has result logs of its own, and reads on from them."""
-        logs, version = private_logs(self._directory, name), meaning.name
+        alone = has_folder(self._directory, name)
+        logs, version = private_logs(self._directory, name) if alone else [], meaning.name
         answered = next((log for log in reversed(logs) if log.last is not None), None)
         if answered is None or answered.last is None:
             number = first_number(self._directory, name) - 1

@@ -34,7 +34,7 @@ from nilometer.live.standing import shared_logs
 from nilometer.live.starts import Start, offsets_at, starts_of_new
 from nilometer.live.stored_tables import StoredTables
 from nilometer.live.versions import Version
-from nilometer.log import LogDirectory, Offset
+from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
 from nilometer.memory import budget
 
@@ -68,6 +68,8 @@ class SharedQueries:
         self._running: dict[str, SharedQuery] = {}
         self._taking: dict[str, None] = {}
         """The new versions whose state is kept or rebuilt, until their books are set right."""
+        self.held_logs: dict[str, StreamLog] | None = None
+        """The logs of the streams of queries that are being installed together."""
         self.sizes: dict[str, tuple[int, int]] = {}
         """The panes of each query's state in the last checkpoint, and their bytes; shared ones count for each."""
 
@@ -109,7 +111,7 @@ class SharedQueries:
         except BaseException:
             self._close_if_idle()
             raise
-        logs = {key: self._logs.log(stream) for key, stream in streams.items()}
+        logs = {key: self._log(stream) for key, stream in streams.items()}
         told = ""
         if standing.recovered is not None and standing.recovered.fresh:
             last = standing.recovered.last.version
@@ -164,6 +166,15 @@ class SharedQueries:
             live.trimmed = trimmed.unread
             live.note = f"{live.note}; {trimmed}"
         return live
+
+    def _log(self, stream: Stream) -> StreamLog:
+        """The log of a stream. While many queries are installed together, nobody writes to it."""
+        if self.held_logs is None:
+            return self._logs.log(stream)
+        key = stream.name.lower()
+        if key not in self.held_logs:
+            self.held_logs[key] = self._logs.log(stream).hold()
+        return self.held_logs[key]
 
     def record(self, name: str | None = None) -> None:
         """Record the queries that have come. If there is no space, a single new query is taken back."""

@@ -16,11 +16,10 @@ from hashlib import blake2b
 
 from nilometer.dataflow.failures import Caught
 from nilometer.errors import ConfigurationError, DataError, InternalError, NilometerError, ResourceError
-from nilometer.log.local_files import LocalFiles
-from nilometer.log.readers import store_offset, stored_offset
 from nilometer.log.results.shared_results import SharedResults
 from nilometer.log.stream_log import StreamLog
 from nilometer.sinks.commits import CommitPlace, Commits, Logs
+from nilometer.sinks.places import keep_place, kept_place
 from nilometer.sinks.sink import Answered, Sink
 from nilometer.types import SECOND
 
@@ -218,24 +217,10 @@ class Delivery:
         return f"sink-{self.sink.address.scheme}-{digest}"
 
     def _kept(self) -> CommitPlace | None:
-        for log, files in reversed(list(enumerate(self._logs()))):
-            if isinstance(files, SharedResults):
-                offset = stored_offset(files.files, files.reader(self.reader))
-                if offset is not None and offset.position < files.era.position:
-                    continue
-            else:
-                offset = stored_offset(files, self.reader)
-            if offset is not None:
-                return CommitPlace(log, offset)
-        return None
+        return kept_place(self._logs(), self.reader)
 
     def _keep(self, place: CommitPlace) -> None:
-        log = self._logs()[place.log]
-        if isinstance(log, SharedResults):
-            files, reader = log.files, log.reader(self.reader)
-        else:
-            files, reader = log, self.reader
-        store_offset(LocalFiles(files.directory, self.sink.failpoint), reader, place.offset)
+        keep_place(self._logs(), self.reader, place, self.sink.failpoint)
 
     def _tell_retention(self, place: CommitPlace) -> None:
         """Store the place for retention, for a sink that itself knows which commits it has. If this fails,

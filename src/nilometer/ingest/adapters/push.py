@@ -152,7 +152,7 @@ class PushAdapter(Adapter):
         at = np.searchsorted(decoded.messages.to_numpy(), ends, side="left")
         letters: dict[Offer, list[Garbled]] = {offer: [] for offer in offers}
         for letter in decoded.garbled:
-            assert letter.message is not None, "a decoder says whose the letters are"
+            assert letter.message is not None, "a letter of which nobody knows the sender"
             letters[offers[int(np.searchsorted(ends, letter.message, side="right"))]].append(letter)
         begin, found = 0, []
         for offer, end in zip(offers, at.tolist(), strict=True):

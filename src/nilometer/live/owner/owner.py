@@ -28,7 +28,7 @@ from nilometer.live.activity import Activities
 from nilometer.live.admission import Admission
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.owner.changes import Changes
-from nilometer.live.owner.lock import OwnerLock, holder_of
+from nilometer.live.owner.lock import Holder, OwnerLock, holder_of
 from nilometer.live.starts import BEGINNING, NOW, Start
 from nilometer.log.writer import BusyError
 from nilometer.plan import physical
@@ -182,6 +182,24 @@ class Owner:
 
         return self.submit(call)
 
+    def back_up(self, target: Path) -> dict[str, Any]:
+        """Copy the directory; the loop stands still for the last, short part of it."""
+        from nilometer.live.backup import back_up
+
+        def still(call: Callable[[], None]) -> None:
+            def without_spark() -> None:
+                on_spark = [name for name in self.station.queries if self.station.host(name) == "spark"]
+                if on_spark:
+                    raise ConfigurationError(
+                        f"'{on_spark[0]}' runs on Spark, which does not stand still for a backup",
+                        hint="pause it, back up, and resume it: nilometer queries pause NAME",
+                    )
+                call()
+
+            self.submit(without_spark)
+
+        return back_up(self.station.directory, target, still)
+
     # ---- in the loop -------------------------------------------------------------------------------------------------
 
     def admit(self, query: CompiledQuery, *, force: bool) -> None:
@@ -296,13 +314,26 @@ class Owner:
 
 
 def take_lock(directory: Path, *, embedded: bool) -> OwnerLock:
-    """Become the owner. A command that has only embedded an owner gives way to one that is there to stay."""
-    try:
-        return OwnerLock(directory, embedded=embedded)
-    except BusyError:
-        holder = holder_of(directory)
-        if embedded or holder is None or not holder.embedded:
-            raise
+    """Become the owner. A command that has only embedded an owner gives way to one that is there to stay. Others may be
+    quicker to take its place: each of them is asked in its turn."""
+    asked: set[Holder] = set()
+    until = time.monotonic() + GIVING_WAY
+    while True:
+        try:
+            return OwnerLock(directory, embedded=embedded)
+        except BusyError:
+            holder = holder_of(directory)
+            if embedded or (holder is not None and not holder.embedded):
+                raise
+            if holder is not None and holder not in asked:
+                asked.add(holder)
+                until = time.monotonic() + GIVING_WAY
+                _ask_to_give_way(directory)
+            elif time.monotonic() > until:
+                raise
+
+
+def _ask_to_give_way(directory: Path) -> None:
     from nilometer.live.owner.client import find_owner
 
     with contextlib.suppress(NilometerError):
@@ -310,13 +341,6 @@ def take_lock(directory: Path, *, embedded: bool) -> OwnerLock:
         if found is not None:
             with found as client:
                 client.request("give_way")
-    until = time.monotonic() + GIVING_WAY
-    while True:
-        try:
-            return OwnerLock(directory)
-        except BusyError:
-            if time.monotonic() > until:
-                raise
 
 
 def offsets_text(start: Any) -> Start:

@@ -50,7 +50,9 @@ class Question(BaseModel):
 
     sql: str = Field(max_length=100_000, examples=["SELECT id, MAX(pm25) AS top FROM air GROUP BY id"])
     parameters: dict[str, Any] = Field(default_factory=dict, max_length=100)
-    live: bool | None = Field(None, description="rows as they come; default: whether it reads live streams")
+    live: bool | None = Field(
+        None, strict=True, description="rows as they come; default: whether it reads live streams"
+    )
     start: str = Field(
         "now", max_length=40, description="where a live query begins: now, beginning, or a time"
     )
