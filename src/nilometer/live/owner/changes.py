@@ -8,6 +8,7 @@ the logs that its record names. A stream, table, view or query that others read 
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from nilometer.language import ast, parse, print_statement
 from nilometer.live import upkeep
 from nilometer.live.admission import Admission
 from nilometer.live.alerts.alert_log import folder_of_alert
+from nilometer.live.audit import note
 from nilometer.live.control import folder_of
 from nilometer.live.identity import identity_of
 from nilometer.live.owner.control_log import CLIENT, SCHEMA, ControlLog, Record
@@ -40,6 +42,13 @@ if TYPE_CHECKING:
     from nilometer.live.declarations import CompiledQuery, Declarations
     from nilometer.live.roster import Roster
 
+AUDITED = {
+    "execute": ("text",),
+    "apply": ("script", "drops"),
+    "alert": ("what", "name", "group", "until"),
+    "decide": ("name", "position", "instead", "note"),
+}
+"""The requests that change something, and the fields that say what."""
 REPLACEABLE = (
     *(ast.CreateQuery, ast.CreateAlert, ast.CreateDecision),
     *(ast.CreateView, ast.CreateStream, ast.CreateTable),
@@ -65,7 +74,16 @@ class Changes:
     # ---- requests ----------------------------------------------------------------------------------------------------
 
     def request(self, do: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out a request of a client."""
+        """Carry out a request of a client, and record who has changed something."""
+        found = self._request(do, fields)
+        what = AUDITED.get(do)
+        if what is not None and not fields.get("dry_run"):
+            said = {name: fields[name] for name in what if fields.get(name) is not None}
+            text = str(said["text"]) if do == "execute" else json.dumps(said, default=str)
+            note(self.directory, fields.get("by"), do, text, str(found.get("told", "")))
+        return found
+
+    def _request(self, do: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         match do:
             case "execute":
                 statement = parse(str(fields["text"]))
