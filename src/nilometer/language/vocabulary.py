@@ -65,9 +65,11 @@ STAGES = (
 )
 FORMAT_KINDS = ("CSV", "JSON")
 FORMAT_WORDS = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "NULL", "SKIP", "ENCODING", "TIME", "TIMEZONE")
-SHOW_KINDS = ("QUERIES", "STREAMS", "TABLES", "SENSORS", "NETWORKS", "VIEWS")
-DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR", "VIEW")
-REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE")
+SHOW_KINDS = ("QUERIES", "STREAMS", "TABLES", "SENSORS", "NETWORKS", "VIEWS", "ALERTS", "DECISIONS")
+DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR", "VIEW", "ALERT", "DECISION")
+REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE", "ALERT", "DECISION")
+TEMPLATES = ("slack", "pagerduty", "alertmanager")
+"""The forms of an alert's message that other services take."""
 STATES = ("KEEP STATE", "BACKFILL", "EMPTY STATE")
 """Where the state of a replaced query comes from."""
 

@@ -23,7 +23,7 @@ from nilometer.errors import DataError, ResourceError
 from nilometer.ingest.adapters.adapter import ReadResult
 from nilometer.ingest.manager.backlog import Backlog, Shed
 from nilometer.ingest.manager.clocks import Clocks
-from nilometer.ingest.manager.disk import Disk, DiskEvent, DiskState
+from nilometer.ingest.manager.disk import DiskEvent, DiskHealth, DiskState
 from nilometer.ingest.manager.distributor import Distributor
 from nilometer.ingest.manager.entrance import Entrance
 from nilometer.ingest.manager.handed import Handed
@@ -72,7 +72,7 @@ class Recorder:
         )
         self.entrance: Entrance | None = None
         self.durable: Offset | None = None
-        self.disk = Disk(retry_at=clocks.smooth())
+        self.disk = DiskHealth(retry_at=clocks.smooth())
         self.order = Order(stream)
         self._stream = stream
         self._name = stream.name.lower()
@@ -248,7 +248,7 @@ class Recorder:
 
     @property
     def fields(self) -> FieldCounts:
-        """What the payloads lacked, or had beyond the declaration."""
+        """The fields that payloads lacked, or had beyond the declaration."""
         if self.entrance is not None:
             return self.entrance.fields
         return FieldCounts.from_json(self._at_rest()[0].get("fields"))

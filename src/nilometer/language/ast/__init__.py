@@ -48,6 +48,7 @@ from nilometer.language.ast.queries import (
     WindowBound,
     With,
 )
+from nilometer.language.ast.reactions import CreateAlert, CreateDecision, DecisionChoice, Silence, Template
 from nilometer.language.ast.sources import (
     Amounts,
     AsofSource,
@@ -108,6 +109,8 @@ __all__ = [
     "Constant",
     "CopySensors",
     "CopyStreams",
+    "CreateAlert",
+    "CreateDecision",
     "CreateNetwork",
     "CreateQuery",
     "CreateSensor",
@@ -118,6 +121,7 @@ __all__ = [
     "Pause",
     "Replace",
     "Resume",
+    "DecisionChoice",
     "DurationConstant",
     "Exists",
     "Explain",
@@ -156,10 +160,12 @@ __all__ = [
     "SetOperation",
     "Setting",
     "Show",
+    "Silence",
     "SortKey",
     "Source",
     "Star",
     "Statement",
+    "Template",
     "TimeConstant",
     "Unary",
     "UnboundedWindow",

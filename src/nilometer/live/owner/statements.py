@@ -48,6 +48,8 @@ def named(statement: ast.Statement) -> tuple[str, str] | None:
             return "QUERY", name
         case ast.CreateView(name=name):
             return "VIEW", name
+        case ast.CreateAlert(name=name) | ast.CreateDecision(name=name):
+            return "QUERY", name  # each is a standing query of that name
     return None
 
 
