@@ -194,7 +194,7 @@ _FOREIGN_STATEMENTS = {
     "ALTER": "there is no ALTER: drop it and create it anew",
     **dict.fromkeys(("DESCRIBE", "DESC"), "write SHOW STREAMS, or \\d name in the shell of nilometer sql"),
     "MATERIALIZED": "write CREATE QUERY name AS SELECT ...: it keeps running",
-    "OR": "write CREATE OR REPLACE before QUERY, VIEW, STREAM or TABLE",
+    "OR": "write CREATE OR REPLACE before QUERY, VIEW, STREAM, TABLE or PHENOMENON",
 }
 
 

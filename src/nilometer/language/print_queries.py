@@ -135,6 +135,9 @@ def print_source(source: ast.Source) -> str:
             given += "".join(f", {print_expression(column)}" for column in columns)
             text = f"{name}({print_source(inner)}{given}{''.join(map(_setting, settings))})"
             return _decorated(text, window, alias)
+        case ast.PhenomenonSource(extent, column, settings, condition):
+            where = "" if condition is None else f" WHERE {print_expression(condition)}"
+            return f"ON {identifier(extent)}.{identifier(column)}{''.join(map(_setting, settings))}{where}"
         case ast.GroupWindowSource(kind, inner, size, slide, offset, zone, alias, time):
             parts = [
                 print_source(inner),

@@ -14,7 +14,7 @@ as `Now`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -355,6 +355,16 @@ class TableFunction(_Single):
     """SIMILAR, SILENT and the other functions of FROM; algebra/table_functions declares their meaning."""
 
     call: FunctionCall
+    beside: Node | None = None
+    """A table that it reads as well: the neighbours of a phenomenon's sensors."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,) if self.beside is None else (self.input, self.beside)
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> TableFunction:
+        require(len(inputs) == len(self.inputs), f"{self.call.name} takes {len(self.inputs)} inputs")
+        return replace(self, input=inputs[0], beside=inputs[1] if len(inputs) > 1 else None)
 
     def __post_init__(self) -> None:
         require(self.input.collection is Collection.STREAM, f"{self.call.name} of what is not a stream")

@@ -13,7 +13,7 @@ They mirror the logical nodes, with the same three properties (`collection`, `sc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -289,6 +289,16 @@ class TableFunction(Single):
     attribute_sensitive = True
 
     call: FunctionCall
+    beside: Node | None = None
+    """A table that it reads as well: the neighbours of a phenomenon's sensors."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,) if self.beside is None else (self.input, self.beside)
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> TableFunction:
+        require(len(inputs) == len(self.inputs), f"{self.call.name} takes {len(self.inputs)} inputs")
+        return replace(self, input=inputs[0], beside=inputs[1] if len(inputs) > 1 else None)
 
     @property
     def operator(self) -> str:  # type: ignore[override]

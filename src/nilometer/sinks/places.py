@@ -25,7 +25,9 @@ def kept_place(logs: Sequence[Source], reader: str) -> CommitPlace | None:
     return None
 
 
-def keep_place(logs: Sequence[Source], reader: str, place: CommitPlace, failpoint: Failpoint = nothing) -> None:
+def keep_place(
+    logs: Sequence[Source], reader: str, place: CommitPlace, failpoint: Failpoint = nothing
+) -> None:
     """Store the reader's place, durably."""
     log = logs[place.log]
     if isinstance(log, SharedResults):

@@ -110,6 +110,17 @@ class FunctionSource(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class PhenomenonSource(Source):
+    """`ON air.pm25 ABOVE 35 RANGE 3 HOURS ... [WHERE condition]`: a phenomenon, defined by the column of a stream and
+    settings in the order of their declaration."""
+
+    extent: str
+    column: str
+    settings: tuple[Setting, ...] = ()
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupWindowSource(Source):
     """`TUMBLE(s, size)`, `HOP(s, slide, size)` or `CUMULATE(s, step, size)`, each with `OFFSET d` and `TIMEZONE
     'z'`. `time` is what DESCRIPTOR names, if that is not `time`. SESSION is a FunctionSource."""

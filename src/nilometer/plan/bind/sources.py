@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nilometer import algebra
-from nilometer.algebra.table_functions import LATEST
+from nilometer.algebra.table_functions import LATEST, TABLE_FUNCTIONS
+from nilometer.algebra.table_functions.phenomena import BY
 from nilometer.catalog import functions
 from nilometer.catalog.extents import Table
 from nilometer.expressions import Call, ColumnReference, Expression, columns_of, conjuncts
@@ -17,6 +18,7 @@ from nilometer.plan.bind.expressions import ExpressionBinder
 from nilometer.plan.bind.group_windows import check_time, group_window
 from nilometer.plan.bind.joins import bind_join, one_node
 from nilometer.plan.bind.named import NamedQuery, find_named, named_columns
+from nilometer.plan.bind.phenomena import bind_phenomena
 from nilometer.plan.bind.scope import (
     Bound,
     Context,
@@ -276,7 +278,26 @@ class SourceBinder:
             self.context.fail(f"{what} takes a stream, and '{relation.alias}' is {kind}", source)
         return relation
 
+    def _of_phenomenon(self, source: ast.FunctionSource) -> Relation:
+        def extent(context: Context, extent: ast.ExtentSource, named: set[str]) -> Relation:
+            query = ast.Select((ast.SelectItem(ast.Star()),), (extent,), span=source.span)
+            binder = SourceBinder(query, Scope(context), self.bind_query)
+            binder.named |= named
+            return binder._extent(extent)
+
+        call, inner = bind_phenomena(self.context, source, extent)
+        beside = call[BY]
+        table: logical.Node | None = None
+        if isinstance(beside, str):
+            stored = self.context.catalog.extent(beside)
+            assert isinstance(stored, Table)
+            table = logical.Stored(stored, stored.name, stored.columns)
+        node = self._windowed(source.window, logical.TableFunction(inner.node, call, table))
+        return Relation(call.alias, node, node.schema.names, source)
+
     def _function(self, source: ast.FunctionSource) -> Relation:
+        if TABLE_FUNCTIONS[source.name].defined is not None:
+            return self._of_phenomenon(source)
         inner = self._stream(source.source, source.name)
         if source.time is not None:
             check_time(self.context, inner, source.time)
