@@ -339,7 +339,7 @@ def _lines(
     data: list[bytes | None] = [None] * len(lines)
     for number, written in blobs.written():
         data[number] = written
-    books = zip(*(UNCHANGED if line.ledger is None else BOOKS(line.ledger) for line in lines), strict=True)
+    books = [UNCHANGED if line.ledger is None else BOOKS(line.ledger) for line in lines]
     columns = {
         "query": [line.place.name for line in lines],
         "number": numbers,
@@ -350,7 +350,7 @@ def _lines(
         "data": data,
         "version": [line.place.version if rows else None for line, rows in zip(lines, heights, strict=True)],
         "group": [line.group for line in lines],
-        **{name: list(counts) for name, counts in zip(LEDGER, books, strict=True)},
+        **{name: [one[at] for one in books] for at, name in enumerate(LEDGER)},
         "about": [line.place.about() if line.about else None for line in lines],
     }
 
