@@ -1,4 +1,4 @@
-"""The catalog: names -> extents, sensors, networks, queries and views. No parsing, no planning.
+"""The catalog: names -> extents, sensors, networks, queries, views and phenomena. No parsing, no planning.
 
 Lookups ignore case; declarations keep their spelling and order. Every change is checked first, then kept by
 the `Keeper` (the store, if there is one), then applied in memory. A change that fails has no effect.
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, Protocol
 
-from nilometer.catalog.answer_streams import answer_stream
+from nilometer.catalog.answer_streams import SUFFIX, answer_stream, audit_stream
 from nilometer.catalog.declarations import check_extent
 from nilometer.catalog.extents import Extent, Sensor, Stream, Table, stream_columns
 from nilometer.catalog.near_misses import join_names, near_misses
@@ -30,16 +30,25 @@ from nilometer.catalog.sensor_set import SENSORS_URL, SensorSet
 from nilometer.errors import CatalogError
 from nilometer.types import Column
 
-__all__ = ["Catalog", "Change", "Contents", "Keeper", "QueryDefinition", "ViewDefinition", "stream_columns"]
+__all__ = [
+    "Catalog",
+    "Change",
+    "Contents",
+    "Keeper",
+    "PhenomenonDefinition",
+    "QueryDefinition",
+    "ViewDefinition",
+    "stream_columns",
+]
 
-KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW")
+KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW", "ALERT", "DECISION", "PHENOMENON")
 
 
 @dataclass(frozen=True, slots=True)
 class QueryDefinition:
     """A standing query: its text, and where in the log it starts (None: now; 'BEGINNING'; microseconds). `columns`
     are those of its answers, which are at most `delay` late; without them it cannot be read in FROM. `stops`: a row
-    without a value stops it (ON ERROR STOP)."""
+    without a value stops it (ON ERROR STOP). `made_by`: the CREATE ALERT or CREATE DECISION that it belongs to."""
 
     name: str
     text: str
@@ -47,6 +56,12 @@ class QueryDefinition:
     columns: tuple[Column, ...] = field(default=(), compare=False)
     delay: int = field(default=0, compare=False)
     stops: bool = False
+    made_by: str | None = None
+
+    @property
+    def duty(self) -> str | None:
+        """ALERT or DECISION, if the query is one's."""
+        return None if self.made_by is None else self.made_by.split(maxsplit=2)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +73,15 @@ class ViewDefinition:
     columns: tuple[str, ...] = ()
 
 
-Item = Stream | Table | Sensor | Network | QueryDefinition | ViewDefinition
+@dataclass(frozen=True)
+class PhenomenonDefinition:
+    """A phenomenon: its name and the text of its CREATE PHENOMENON."""
+
+    name: str
+    text: str
+
+
+Item = Stream | Table | Sensor | Network | QueryDefinition | ViewDefinition | PhenomenonDefinition
 
 
 @dataclass
@@ -70,6 +93,7 @@ class Contents:
     networks: dict[str, Network] = field(default_factory=dict)
     queries: dict[str, QueryDefinition] = field(default_factory=dict)
     views: dict[str, ViewDefinition] = field(default_factory=dict)
+    phenomena: dict[str, PhenomenonDefinition] = field(default_factory=dict)
 
 
 @dataclass
@@ -116,6 +140,9 @@ class Catalog:
         query = self._contents.queries.get(name.lower())
         if found is None and query is not None and query.columns and name.lower() not in self._contents.views:
             return answer_stream(query.name, query.columns, query.delay)
+        decision = self._contents.queries.get(name.lower().removesuffix(SUFFIX)) if found is None else None
+        if decision is not None and decision.duty == "DECISION" and query is None:
+            return audit_stream(decision.name)
         if found is None and name.lower() == "sensors":
             return Table("sensors", self._sensors.relation_columns(), SENSORS_URL)
         return found
@@ -135,7 +162,7 @@ class Catalog:
     def stream(self, name: str) -> Stream:
         """The stream of that name, or a CatalogError."""
         found = self._contents.extents.get(name.lower())
-        if found is None and name.lower() in self._contents.queries:
+        if found is None and (name.lower() in self._contents.queries or name.lower().endswith(SUFFIX)):
             found = self.extent(name)
         if isinstance(found, Stream):
             return found
@@ -178,6 +205,10 @@ class Catalog:
         """All standing queries, in order."""
         return tuple(self._contents.queries.values())
 
+    def reactions(self, duty: str) -> tuple[QueryDefinition, ...]:
+        """The queries of all alerts, or of all decisions, in order."""
+        return tuple(query for query in self.queries() if query.duty == duty)
+
     def view(self, name: str) -> ViewDefinition | None:
         """The view of that name."""
         return self._contents.views.get(name.lower())
@@ -185,6 +216,14 @@ class Catalog:
     def views(self) -> tuple[ViewDefinition, ...]:
         """All views, in order."""
         return tuple(self._contents.views.values())
+
+    def phenomenon(self, name: str) -> PhenomenonDefinition | None:
+        """The phenomenon of that name."""
+        return self._contents.phenomena.get(name.lower())
+
+    def phenomena(self) -> tuple[PhenomenonDefinition, ...]:
+        """All phenomena, in order."""
+        return tuple(self._contents.phenomena.values())
 
     def refresh(self) -> None:
         """Read what other programs have declared since the last look."""
@@ -250,10 +289,19 @@ class Catalog:
         with self._change() as change:
             _check_new("view", view.name, self._contents.views)
             _check_new("extent", view.name, self._contents.extents)
+            _check_new("phenomenon", view.name, self._contents.phenomena)
             change.added.append(view)
 
+    def add_phenomenon(self, phenomenon: PhenomenonDefinition) -> None:
+        """Declare a phenomenon; streams, tables and views have none of its name."""
+        with self._change() as change:
+            _check_new("phenomenon", phenomenon.name, self._contents.phenomena)
+            _check_new("extent", phenomenon.name, self._contents.extents)
+            _check_new("view", phenomenon.name, self._contents.views)
+            change.added.append(phenomenon)
+
     def drop(self, kind: str, name: str | int, if_exists: bool = False, stream: str | None = None) -> bool:
-        """Remove a STREAM (with its sensors), TABLE, SENSOR (of `stream`), NETWORK, QUERY or VIEW.
+        """Remove a STREAM (with its sensors), TABLE, SENSOR (of `stream`), NETWORK, QUERY, VIEW or PHENOMENON.
 
         Returns whether it existed. Raises a CatalogError if it did not, unless `if_exists`.
         """
@@ -279,6 +327,7 @@ class Catalog:
         with self._change() as change:
             _check_new("extent", extent.name, self._contents.extents)
             _check_new("view", extent.name, self._contents.views)
+            _check_new("phenomenon", extent.name, self._contents.phenomena)
             change.added.append(extent)
 
     def _find(self, kind: str, name: str | int, stream: str | None, if_exists: bool) -> Item | None:
@@ -302,6 +351,10 @@ class Catalog:
                 known = self._contents.queries
             case "VIEW":
                 known = self._contents.views
+            case "ALERT" | "DECISION":
+                known = {query.name.lower(): query for query in self.reactions(kind)}
+            case "PHENOMENON":
+                known = self._contents.phenomena
             case _:
                 raise CatalogError(
                     f"{kind} cannot be dropped", hint=f"what can be dropped: {', '.join(KINDS)}"
@@ -368,6 +421,8 @@ def _apply(change: Change, contents: Contents) -> None:
                 del contents.queries[item.name.lower()]
             case ViewDefinition():
                 del contents.views[item.name.lower()]
+            case PhenomenonDefinition():
+                del contents.phenomena[item.name.lower()]
     for item in (*change.replaced, *change.added):
         match item:
             case Stream() | Table():
@@ -380,3 +435,5 @@ def _apply(change: Change, contents: Contents) -> None:
                 contents.queries[item.name.lower()] = item
             case ViewDefinition():
                 contents.views[item.name.lower()] = item
+            case PhenomenonDefinition():
+                contents.phenomena[item.name.lower()] = item

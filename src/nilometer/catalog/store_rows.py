@@ -9,7 +9,14 @@ from typing import Any
 import sqlalchemy as sql
 
 from nilometer.catalog import store_tables as tables
-from nilometer.catalog.catalog import Change, Contents, Item, QueryDefinition, ViewDefinition
+from nilometer.catalog.catalog import (
+    Change,
+    Contents,
+    Item,
+    PhenomenonDefinition,
+    QueryDefinition,
+    ViewDefinition,
+)
 from nilometer.catalog.extents import Extent, Sensor, Stream, Table
 from nilometer.catalog.form import Form
 from nilometer.catalog.network import CostProfile, Link, Network, NetworkNode
@@ -35,6 +42,9 @@ def rows_of(item: Item, position: int) -> Rows:
             rows = _query_rows(item, position)
         case ViewDefinition():
             rows = _view_rows(item, position)
+        case PhenomenonDefinition(name, text):
+            row = {"key": name.lower(), "position": position, "name": name, "text": text}
+            rows = [(tables.phenomena, row)]
     for _, row in rows:
         for column, value in row.items():
             if isinstance(value, str) and not _storable(value):
@@ -134,7 +144,12 @@ def _query_rows(query: QueryDefinition, position: int) -> Rows:
     at = query.starting if isinstance(query.starting, int) else None
     word = query.starting if isinstance(query.starting, str) else None
     row = {"key": query.name.lower(), "position": position, "name": query.name, "text": query.text}
-    return [(tables.queries, row | {"starting": word, "starting_at": at, "stops": query.stops})]
+    return [
+        (
+            tables.queries,
+            row | {"starting": word, "starting_at": at, "stops": query.stops, "made_by": query.made_by},
+        )
+    ]
 
 
 def _view_rows(view: ViewDefinition, position: int) -> Rows:
@@ -216,6 +231,8 @@ def _head_of(item: Item) -> sql.Table:
             return tables.queries
         case ViewDefinition():
             return tables.views
+        case PhenomenonDefinition():
+            return tables.phenomena
 
 
 # ---- rows to declarations --------------------------------------------------------------------------------------------
@@ -250,9 +267,13 @@ def load_contents(connection: sql.Connection) -> Contents:
         )
     for row in _ordered(connection, tables.queries):
         starting = row.starting if row.starting_at is None else row.starting_at
-        contents.queries[row.key] = QueryDefinition(row.name, row.text, starting, stops=bool(row.stops))
+        contents.queries[row.key] = QueryDefinition(
+            row.name, row.text, starting, stops=bool(row.stops), made_by=row.made_by
+        )
     for row in _ordered(connection, tables.views):
         contents.views[row.key] = ViewDefinition(row.name, row.text, tuple(row.column_names))
+    for row in _ordered(connection, tables.phenomena):
+        contents.phenomena[row.key] = PhenomenonDefinition(row.name, row.text)
     return contents
 
 

@@ -25,7 +25,7 @@ from nilometer.live.aside import export
 from nilometer.live.checkpoints import Panes
 from nilometer.live.control import folder_of
 from nilometer.live.declarations import CompiledQuery
-from nilometer.live.groups import Group, Groups
+from nilometer.live.groups import Groups, ReaderGroup
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.recovery import check_ends
 from nilometer.live.replaced_state import Choice, new_state
@@ -211,7 +211,7 @@ class SharedQueries:
                 del self._taking[name]
                 self._commits.discount(self._running[name], self._graph.ledger(name))
 
-    def _replay(self, group: Group, start: Mapping[str, Offset], commits: SharedCommits) -> None:
+    def _replay(self, group: ReaderGroup, start: Mapping[str, Offset], commits: SharedCommits) -> None:
         """Let a group read again what its states lack. A disk that fails to read makes it wait; damage stops it, and
         nobody else."""
         lives = self._groups.lives(group)
@@ -320,7 +320,7 @@ class SharedQueries:
 
     def _merge(self) -> None:
         """Groups that have come to the same place of the same streams become one."""
-        at: dict[object, Group] = {}
+        at: dict[object, ReaderGroup] = {}
         for group in self._groups:
             if group.number < 0 or group.replay is not None or group.apart:
                 continue

@@ -164,7 +164,7 @@ class StreamLog:
 
     @property
     def remarks(self) -> list[str]:
-        """What the writer found when it opened the log: damage, or a torn tail that it has cut off."""
+        """The damage, or the torn tail that it has cut off, which the writer found when it opened the log."""
         return [] if self._writer is None else self._writer.remarks
 
     @property

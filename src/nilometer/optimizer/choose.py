@@ -38,8 +38,8 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
             return physical.Project(choose(input), items)
         case logical.Rename(input, alias):
             return physical.Rename(choose(input), alias)
-        case logical.Unnest(input, name, expression):
-            return physical.Unnest(choose(input), name, expression)
+        case logical.Unnest(input, name, expression, dropped):
+            return physical.Unnest(choose(input), name, expression, dropped)
         case logical.Union(left, right):
             return physical.Union(choose(left), choose(right))
         case logical.BagOperation(left, right, bag_operator):
@@ -57,11 +57,11 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
             return physical.Lag(choose(input), items)
         case logical.Analytic(input, partition, order, ties, items):
             return physical.Analytic(choose(input), partition, order, ties, items)
-        case logical.TableFunction(input, call):
+        case logical.TableFunction(input, call, beside):
             below = choose(input)
             if call.function.first is not None:
                 below = physical.TableFunction(below, replace(call, function=call.function.first))
-            return physical.TableFunction(below, call)
+            return physical.TableFunction(below, call, None if beside is None else choose(beside))
         case logical.AsofJoin(left, right, keys, within):
             return physical.AsofJoin(choose(left), choose(right), keys, within)
         case logical.WindowJoin():

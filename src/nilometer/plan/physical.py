@@ -13,7 +13,7 @@ They mirror the logical nodes, with the same three properties (`collection`, `sc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from nilometer.algebra.table_function import FunctionCall
 from nilometer.catalog.extents import Stream, Table
 from nilometer.errors import InternalError
 from nilometer.expressions import ALGEBRAIC, Expression, type_of
-from nilometer.plan.logical import AggregateItem, Memory, Projection, WindowBound, kept_for
+from nilometer.plan.logical import AggregateItem, Memory, Projection, WindowBound, kept_for, unnested_schema
 from nilometer.plan.node import OverOne, OverStreams, OverTwo, PlanNode, preserves_table, require
 from nilometer.plan.node import transform_plan as transform_plan
 from nilometer.plan.node import walk_plan as walk_plan
@@ -188,12 +188,11 @@ class Unnest(Single):
 
     name: str
     expression: Expression
+    dropped: bool = False
 
     @cached_property
     def schema(self) -> Schema:
-        element = type_of(self.expression).element
-        assert element is not None
-        return self.input.schema + Schema((Column(self.name, element),))
+        return unnested_schema(self.input.schema, self.name, self.expression, self.dropped)
 
 
 @dataclass(frozen=True)
@@ -290,6 +289,16 @@ class TableFunction(Single):
     attribute_sensitive = True
 
     call: FunctionCall
+    beside: Node | None = None
+    """A table that it reads as well: the neighbours of a phenomenon's sensors."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,) if self.beside is None else (self.input, self.beside)
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> TableFunction:
+        require(len(inputs) == len(self.inputs), f"{self.call.name} takes {len(self.inputs)} inputs")
+        return replace(self, input=inputs[0], beside=inputs[1] if len(inputs) > 1 else None)
 
     @property
     def operator(self) -> str:  # type: ignore[override]

@@ -64,7 +64,7 @@ class OwnerGoneError(ResourceError):
 
 
 @dataclass
-class Asked:
+class ClientQuery:
     """A client's query. `ready` is set when there is something to fetch."""
 
     live: LiveQuery
@@ -72,7 +72,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Part:
+class Fetched:
     """Rows of an answer, and how the query does."""
 
     rows: pl.DataFrame | None
@@ -93,7 +93,7 @@ class Owner:
     ) -> None:
         self.lock = take_lock(directory, embedded=embedded)
         self.giving_way = threading.Event()
-        self.asked: dict[str, Asked] = {}
+        self.asked: dict[str, ClientQuery] = {}
         self.changes: Changes | None = None
         self.watchers: list[Callable[[], None]] = []
         """Called in the loop after every turn; must not wait."""
@@ -133,21 +133,21 @@ class Owner:
         skip: int = 0,
         on: str = "gateway",
         force: bool = False,
-    ) -> Asked:
+    ) -> ClientQuery:
         """Run a client's query. `skip` rows of its answer are not sent: the client has them already. `force`: whatever
         the limits say."""
 
-        def call() -> Asked:
+        def call() -> ClientQuery:
             query = self.station.database.sql(text, **parameters).with_profile(profile)
             self.admit(query, force=force)
             live = self.station.install(query, start=start, on=on)
             live.skip, live.bound = skip, (CLIENT_ROWS, CLIENT_BYTES)
-            self.asked[live.name] = asked = Asked(live)
+            self.asked[live.name] = asked = ClientQuery(live)
             return asked
 
         return self.submit(call)
 
-    def fetch(self, asked: Asked, seconds: float, most: int = PART_ROWS) -> Part:
+    def fetch(self, asked: ClientQuery, seconds: float, most: int = PART_ROWS) -> Fetched:
         """The next rows of a client's query; waits for them at most that long."""
         until = time.monotonic() + seconds
         while True:
@@ -158,7 +158,7 @@ class Owner:
                 return part
             asked.ready.wait(left)
 
-    def remove(self, asked: Asked) -> None:
+    def remove(self, asked: ClientQuery) -> None:
         """Stop a client's query."""
 
         def call() -> None:
@@ -181,6 +181,24 @@ class Owner:
             return self.changes.request(do, fields)
 
         return self.submit(call)
+
+    def back_up(self, target: Path) -> dict[str, Any]:
+        """Copy the directory; the loop stands still for the last, short part of it."""
+        from nilometer.live.backup import back_up
+
+        def still(call: Callable[[], None]) -> None:
+            def without_spark() -> None:
+                on_spark = [name for name in self.station.queries if self.station.host(name) == "spark"]
+                if on_spark:
+                    raise ConfigurationError(
+                        f"'{on_spark[0]}' runs on Spark, which does not stand still for a backup",
+                        hint="pause it, back up, and resume it: nilometer queries pause NAME",
+                    )
+                call()
+
+            self.submit(without_spark)
+
+        return back_up(self.station.directory, target, still)
 
     # ---- in the loop -------------------------------------------------------------------------------------------------
 
@@ -227,7 +245,7 @@ class Owner:
             self.attend()
             self.station.advance()
 
-    def _part(self, asked: Asked, most: int) -> Part:
+    def _part(self, asked: ClientQuery, most: int) -> Fetched:
         live = asked.live
         rows = live.part(most)
         over = live.finished and not live.waiting
@@ -243,7 +261,7 @@ class Owner:
             "ledger": live.ledger.as_dict(),
             "trouble": [*filter(None, (live.stale,)), *self._troubles(live)],
         }
-        return Part(rows, over, facts)
+        return Fetched(rows, over, facts)
 
     def _troubles(self, live: LiveQuery) -> list[str]:
         manager = self.station.manager

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nilometer.algebra import Collection, JoinKind, Relation
 from nilometer.algebra.table_function import FunctionCall
-from nilometer.expressions import Expression, columns_of
+from nilometer.expressions import ColumnReference, Expression, columns_of
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.plan import logical
 from nilometer.plan.logical import Node
@@ -50,6 +50,10 @@ class _Pruning:
                 return self._lag(node, needed, joined)
             case logical.Analytic():
                 return self._analytic(node, needed, joined)
+            case logical.Unnest(expression=ColumnReference(name=list_)) if (
+                list_ not in needed and not node.dropped
+            ):
+                return self.prune(replace(node, dropped=True), needed, joined)
             case logical.TableFunction(call=call) if (cheaper := _narrowed(call, needed)) != call:
                 return self.prune(replace(node, call=cheaper), needed, joined)
             case _:
@@ -79,7 +83,8 @@ class _Pruning:
                 return [call.reads | {old for new, old in passed if new in needed}]
             case logical.TableFunction(input, call):
                 whole = call.function.ordered and not _has_positions(input)
-                return [_all(input) if whole else call.reads]
+                beside = [] if node.beside is None else [_neighbours(node.beside)]
+                return [_all(input) if whole else call.reads, *beside]
             case logical.Join(left, right, kind, predicate):
                 if kind in (JoinKind.SEMI, JoinKind.ANTI):
                     return [_of(left, needed, (predicate,)), _of(right, (), (predicate,))]
@@ -179,6 +184,11 @@ def _stored(node: logical.Stored, needed: Names) -> Node:
 
 def _all(node: Node) -> Names:
     return frozenset(node.schema.names)
+
+
+def _neighbours(table: Node) -> Names:
+    """The columns of a table of neighbours that are read."""
+    return frozenset(name for name in table.schema.names if name.lower().endswith((".from_id", ".to_id")))
 
 
 def _of(node: Node, needed: Iterable[str], read: Iterable[Expression | None]) -> Names:
