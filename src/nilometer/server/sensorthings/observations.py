@@ -204,7 +204,7 @@ class Reader:
                 descending=[*descending, order.descending],
                 nulls_last=[*descending, False],
             )
-        return rows.group_by(latest.id, maintain_order=True).head(need) if each else rows.head(need)
+        return _head(rows, latest.id if each else None, need)
 
     def _first_slowly(
         self, part: Part, rows: pl.DataFrame, order: Order, need: int, each: bool
@@ -221,7 +221,7 @@ class Reader:
             lambda pair: pair[1],
         )
         rows = rows[[place for place, _ in places]]
-        return rows.group_by(latest.id, maintain_order=True).head(need) if each else rows.head(need)
+        return _head(rows, latest.id if each else None, need)
 
     def _entities(self, part: Part, rows: pl.DataFrame) -> list[Entity]:
         latest = part.source.latest
@@ -309,6 +309,13 @@ class Reader:
             rows = rows.filter(pl.Series(holds, dtype=pl.Boolean))
         if rows.height:
             yield rows
+
+
+def _head(rows: pl.DataFrame, by: str | None, need: int) -> pl.DataFrame:
+    """The first rows, of all or by a column."""
+    if by is None:
+        return rows.head(need)
+    return rows.group_by(by, maintain_order=True).head(need).select(rows.columns)
 
 
 FAR = ("Datastream", "FeatureOfInterest")
