@@ -199,10 +199,16 @@ class Reader:
                     return self._first_slowly(part, rows, order, need, each)
                 keys += found
                 descending += [down] * len(found)
-            rows = rows.sort(
-                [*keys, pl.col(POSITION)],
-                descending=[*descending, order.descending],
-                nulls_last=[*descending, False],
+            # As columns: a constant is as long as the frame.
+            names = [f"@key{place}" for place in range(len(keys))]
+            rows = (
+                rows.with_columns(key.alias(name) for key, name in zip(keys, names, strict=True))
+                .sort(
+                    [*names, POSITION],
+                    descending=[*descending, order.descending],
+                    nulls_last=[*descending, False],
+                )
+                .drop(names)
             )
         return _head(rows, latest.id if each else None, need)
 
