@@ -37,7 +37,9 @@ def sensorthings(rows: int, sensors: int) -> Result:
         tempfile.TemporaryDirectory(prefix="nilometer-bench-") as folder,
         _serving(Path(folder)) as (port, server),
     ):
-        _measure(port, "arrow", "application/vnd.apache.arrow.stream", _arrow(rows, DATASTREAMS, 10_000), 10_000)
+        _measure(
+            port, "arrow", "application/vnd.apache.arrow.stream", _arrow(rows, DATASTREAMS, 10_000), 10_000
+        )
         began = _processor(server), time.perf_counter()
         asyncio.run(_ask(port, "Things?$top=1"))
         first = _processor(server) - began[0], time.perf_counter() - began[1]
@@ -50,12 +52,18 @@ def sensorthings(rows: int, sensors: int) -> Result:
         found = {task: _timed(port, server, task, path, rows) for task, path in asked.items()}
     measurements = tuple(each for each, _ in found.values())
     spent = {task: seconds for task, (_, seconds) in found.items()}
-    targets = (Target(f"last value of {DATASTREAMS} Datastreams, processor seconds", next(iter(spent.values())), 0.1),)
+    targets = (
+        Target(
+            f"last value of {DATASTREAMS} Datastreams, processor seconds", next(iter(spent.values())), 0.1
+        ),
+    )
     notes = (
         *(f"{task}: {1_000 * seconds:.1f} ms of processor time" for task, seconds in spent.items()),
         f"the first request after a start reads the log once: {first[0]:.2f} s of processor time",
     )
-    return Result("sensorthings", "none", f"{rows:,} readings of {DATASTREAMS} sensors", measurements, targets, notes)
+    return Result(
+        "sensorthings", "none", f"{rows:,} readings of {DATASTREAMS} sensors", measurements, targets, notes
+    )
 
 
 def _timed(port: int, server: int, task: str, path: str, rows: int) -> tuple[Measurement, float]:
