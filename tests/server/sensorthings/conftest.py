@@ -18,7 +18,12 @@ CREATE SENSOR 'yard' OF air AT (-121.4, 38.3) WITH kind = 'buoy';
 CREATE STREAM count (id INT, n INT) PUSHED FUTURE 10 DAYS;
 """
 READINGS = [
-    {"time": f"2026-03-01T06:{minute:02}:00Z", "id": sensor, "pm25": float(10 * minute + len(sensor)), "wet": minute > 2}
+    {
+        "time": f"2026-03-01T06:{minute:02}:00Z",
+        "id": sensor,
+        "pm25": float(10 * minute + len(sensor)),
+        "wet": minute > 2,
+    }
     for minute in range(5)
     for sensor in ("roof", "yard", "a:1/2")
 ]
@@ -30,7 +35,9 @@ class Things:
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
 
-    def __call__(self, method: str, path: str, body: object = None, kind: str | None = None, **options: str) -> Reply:
+    def __call__(
+        self, method: str, path: str, body: object = None, kind: str | None = None, **options: str
+    ) -> Reply:
         return self.caller(method, self.url(path, **options), body, kind)
 
     def get(self, path: str, **options: str) -> object:

@@ -18,7 +18,12 @@ def location(longitude: float = 8.4, latitude: float = 49.0, name: str = "roof")
 
 
 def sensor(name: str = "DS18B20") -> dict[str, Any]:
-    return {"name": name, "description": "a thermometer", "encodingType": "application/pdf", "metadata": "http://x/y.pdf"}
+    return {
+        "name": name,
+        "description": "a thermometer",
+        "encodingType": "application/pdf",
+        "metadata": "http://x/y.pdf",
+    }
 
 
 def observed_property(name: str = "Temperature") -> dict[str, Any]:

@@ -46,12 +46,24 @@ def results(things: Things, path: str, **options: str) -> list[Any]:
         ("phenomenonTime lt 2026-03-01T06:01:00Z/2026-03-01T06:05:00Z", [4, 14]),
         ("phenomenonTime add duration'PT1H' gt 2026-03-01T07:03:30Z", [44]),
         ("phenomenonTime sub 2026-03-01T06:00:00Z gt duration'PT3M'", [44]),
-        ("year(phenomenonTime) eq 2026 and month(phenomenonTime) eq 3 and day(phenomenonTime) eq 1", [4, 14, 24, 34, 44]),
-        ("hour(phenomenonTime) eq 6 and minute(phenomenonTime) ge 3 and second(phenomenonTime) eq 0", [34, 44]),
+        (
+            "year(phenomenonTime) eq 2026 and month(phenomenonTime) eq 3 and day(phenomenonTime) eq 1",
+            [4, 14, 24, 34, 44],
+        ),
+        (
+            "hour(phenomenonTime) eq 6 and minute(phenomenonTime) ge 3 and second(phenomenonTime) eq 0",
+            [34, 44],
+        ),
         ("date(phenomenonTime) eq date(2026-03-01T23:00:00Z) and result eq 4", [4]),
         ("time(phenomenonTime) eq duration'PT6H2M'", [24]),
-        ("totaloffsetminutes(phenomenonTime) eq 0 and fractionalseconds(phenomenonTime) eq 0 and result eq 4", [4]),
-        ("phenomenonTime lt now() and phenomenonTime gt mindatetime() and phenomenonTime lt maxdatetime() and result eq 4", [4]),
+        (
+            "totaloffsetminutes(phenomenonTime) eq 0 and fractionalseconds(phenomenonTime) eq 0 and result eq 4",
+            [4],
+        ),
+        (
+            "phenomenonTime lt now() and phenomenonTime gt mindatetime() and phenomenonTime lt maxdatetime() and result eq 4",
+            [4],
+        ),
         ("resultTime le 2026-03-01T06:00:00Z", [4]),
         ("id eq 'air:pm25:3'", [14]),
         ("@iot.id ne 'air:pm25:3' and result lt 20", [4]),
@@ -63,7 +75,10 @@ def results(things: Things, path: str, **options: str) -> list[Any]:
         ("Datastream/Thing/properties/kind eq 'gauge' and result lt 10", [4]),
         ("Datastream/unitOfMeasurement/symbol eq 'ug/m3' and result gt 40", [44]),
         ("startswith(FeatureOfInterest/name, 'ro') and result gt 40", [44]),
-        ("st_within(FeatureOfInterest/feature, geography'POLYGON ((-122 38, -121 38, -121 39, -122 39, -122 38))') and result gt 40", [44]),
+        (
+            "st_within(FeatureOfInterest/feature, geography'POLYGON ((-122 38, -121 38, -121 39, -122 39, -122 38))') and result gt 40",
+            [44],
+        ),
         ("Datastream/Thing/properties/nothing ne 5", []),
         ("Datastream/Thing/properties/nothing eq null and result gt 40", [44]),
     ],
@@ -75,13 +90,19 @@ def test_filters_of_a_streams_observations(things: Things, condition: str, expec
 
 
 def test_filters_over_all_observations(things: Things) -> None:
-    assert results(things, ALL, filter="result gt 40 and Datastream/ObservedProperty/name eq 'pm25'") == [44, 44, 45]
+    assert results(things, ALL, filter="result gt 40 and Datastream/ObservedProperty/name eq 'pm25'") == [
+        44,
+        44,
+        45,
+    ]
     assert results(things, ALL, filter="Datastream/Thing/name eq 'roof' and result eq true") == [True, True]
     assert results(things, ALL, filter="Datastream/id eq 3") == [20.5, "warm", None, True, {"a": [1]}]
     assert results(things, ALL, filter="result eq 'warm'") == ["warm"]
     assert results(things, ALL, filter="Datastream/id eq 3 and result eq null") == [None]
     assert results(things, ALL, filter="parameters/gain gt 3") == [{"a": [1]}]
-    assert results(things, ALL, filter="FeatureOfInterest/name eq 'roof' and Datastream/id eq 3 and result gt 1") == [20.5]
+    assert results(
+        things, ALL, filter="FeatureOfInterest/name eq 'roof' and Datastream/id eq 3 and result gt 1"
+    ) == [20.5]
     assert results(things, ALL, filter="Datastream/id eq 3 and id gt 4", select="result") == [{"a": [1]}]
 
 
@@ -105,8 +126,16 @@ def test_filters_over_all_observations(things: Things) -> None:
         ("Datastreams", "Thing/id eq 'air:yard' and ObservedProperty/name eq 'wet'", ["air:wet:yard"]),
         ("Locations", "geo.distance(location, geography'POINT (8 49)') lt 1", [2]),
         ("Locations", "geo.intersects(location, geography'LINESTRING (8.4 48, 8.4 50)')", [2]),
-        ("Locations", "st_intersects(location, geography'POINT (8.4 49)') and st_equals(location, geography'POINT (8.4 49)')", [2]),
-        ("Locations", "st_disjoint(location, geography'POLYGON ((0 0, 90 0, 90 90, 0 90, 0 0))')", ["air:roof", "air:yard"]),
+        (
+            "Locations",
+            "st_intersects(location, geography'POINT (8.4 49)') and st_equals(location, geography'POINT (8.4 49)')",
+            [2],
+        ),
+        (
+            "Locations",
+            "st_disjoint(location, geography'POLYGON ((0 0, 90 0, 90 90, 0 90, 0 0))')",
+            ["air:roof", "air:yard"],
+        ),
         ("Locations", "st_touches(location, geography'POLYGON ((8.4 48, 9 48, 9 50, 8.4 50, 8.4 48))')", [2]),
         ("Locations", "st_contains(geography'POLYGON ((8 48, 9 48, 9 50, 8 50, 8 48))', location)", [2]),
         ("Locations", "st_crosses(location, geography'LINESTRING (8.4 48, 8.4 50)')", []),
@@ -202,7 +231,9 @@ def test_data_arrays_out(things: Things) -> None:
     assert group["dataArray@iot.count"] == 2
     assert group["dataArray"][1] == ["air:pm25:3", "2026-03-01T06:01:00Z", 14.0, "2026-03-01T06:01:00Z"]
     several: Any = things.get(ALL, resultFormat="dataArray", select="result", filter="result gt 40")
-    assert [(each["components"], len(each["dataArray"])) for each in several["value"]] == [(["result"], 1)] * 3
+    assert [(each["components"], len(each["dataArray"])) for each in several["value"]] == [
+        (["result"], 1)
+    ] * 3
 
 
 @pytest.mark.parametrize(

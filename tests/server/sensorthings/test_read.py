@@ -64,7 +64,11 @@ def test_every_entity_has_its_properties_and_its_links_lead_somewhere(things: Th
 def test_links_lead_both_ways(things: Things) -> None:
     for one in things.ids("Datastreams"):
         key = one if isinstance(one, int) else f"'{one}'"
-        for link, back in (("Thing", "Datastreams"), ("Sensor", "Datastreams"), ("ObservedProperty", "Datastreams")):
+        for link, back in (
+            ("Thing", "Datastreams"),
+            ("Sensor", "Datastreams"),
+            ("ObservedProperty", "Datastreams"),
+        ):
             assert one in things.ids(f"Datastreams({key})/{link}/{back}"), (one, link)
     assert things.ids("Things(1)/Locations(2)/Things") == [1]
     assert things.ids("Things('air:roof')/Locations") == ["air:roof"]
