@@ -20,6 +20,7 @@ from nilometer.server.roles import READ
 from nilometer.server.routes import (
     alerts,
     ask,
+    audit,
     dashboard,
     decisions,
     explain,
@@ -61,6 +62,7 @@ RESOURCES = (
     words,
     alerts,
     decisions,
+    audit,
 )
 """What the API is about: a module each, which adds its routes."""
 
@@ -89,7 +91,8 @@ def make_application(desk: Desk) -> FastAPI:
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
     dashboard.add(root)
-    sensorthings.add(root, desk, Service(desk))
+    application.state.sensorthings = Service(desk)
+    sensorthings.add(root, desk, application.state.sensorthings)
     for resource in RESOURCES:
         resource.add(api, desk)
 
@@ -126,4 +129,4 @@ def document_of(application: FastAPI) -> dict[str, Any]:
 
 def guarded(application: FastAPI, desk: Desk, callers: Callers) -> ASGIApp:
     """The application behind the guard."""
-    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory), callers)
+    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory), desk.limits, callers)

@@ -21,6 +21,7 @@ from nilometer.engine import Database, connect
 from nilometer.errors import ConfigurationError
 from nilometer.language import ast, parse
 from nilometer.server.confinement import Confinement
+from nilometer.server.limits import Limits
 from nilometer.server.problems import NotFoundError, TooLargeError, TooManyError
 from nilometer.server.rates import Rates
 from nilometer.server.settings import AT_HAND, LIVE_QUERIES, TEXT_BYTES, HttpSettings
@@ -41,7 +42,7 @@ THREADS = 32
 
 
 class Desk:
-    """What the routes share."""
+    """The things that the routes share."""
 
     def __init__(self, owner: Owner, settings: HttpSettings, pushes: Pushes, tails: Tails) -> None:
         self.owner = owner
@@ -50,6 +51,7 @@ class Desk:
         self.pushes = pushes
         self.tails = tails
         self.rates = Rates()
+        self.limits = Limits()
         self.confinement = Confinement(self.directory, settings.roots, settings.hosts)
         self._own: Database | None = None
         self._turn = threading.Lock()

@@ -17,9 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from nilometer.errors import NilometerError
 from nilometer.ingest.adapters.admission import is_loopback
 from nilometer.server.callers import Bodies, Callers
+from nilometer.server.limits import Limits
 from nilometer.server.problems import ForbiddenError, TooLargeError, UnauthorizedError, response_of
 from nilometer.server.settings import BODY_BYTES, BODY_SECONDS, HttpSettings
-from nilometer.server.tokens import Role, Tokens
+from nilometer.server.tokens import Role, Token, Tokens
 from nilometer.server.who import WHO
 
 OPEN = ("/healthz", "/readyz", "/", "/favicon.svg")
@@ -37,11 +38,17 @@ class Guard:
     """Lets a request through with the caller's role in `scope["state"]["role"]`."""
 
     def __init__(
-        self, application: ASGIApp, settings: HttpSettings, tokens: Tokens, callers: Callers
+        self,
+        application: ASGIApp,
+        settings: HttpSettings,
+        tokens: Tokens,
+        limits: Limits,
+        callers: Callers,
     ) -> None:
         self._application = application
         self._settings = settings
         self._tokens = tokens
+        self._limits = limits
         self._callers = callers
         self._bodies = Bodies()
 
@@ -62,7 +69,9 @@ class Guard:
             headers = _Headers(scope["headers"])
             self._check_host(headers)
             self._check_origin(headers, scope)
-            role, who = self._caller(headers, scope["path"])
+            role, token = self._caller(headers, scope["path"])
+            if token is not None:
+                self._limits.admit(token)
             length = headers.get("content-length")
             if length is not None and (not length.isdecimal() or int(length) > BODY_BYTES):
                 raise _too_large()
@@ -72,8 +81,9 @@ class Guard:
             await response_of(error)(scope, receive, send)
             return
         scope.setdefault("state", {})["role"] = role
-        if who is not None:
-            WHO.set(who)
+        if token is not None:
+            scope["state"]["token"] = token
+            WHO.set(token.name)
         if scope["type"] == "http":
             bounded = _Bounded(receive, self._bodies)
             try:
@@ -102,8 +112,8 @@ class Guard:
         elif headers.get("sec-fetch-site") == "cross-site" and scope.get("method") not in ("GET", "HEAD"):
             raise ForbiddenError("a page of another origin may not use this server")
 
-    def _caller(self, headers: _Headers, path: str) -> tuple[Role | None, str | None]:
-        """The caller's role, and the name of the token."""
+    def _caller(self, headers: _Headers, path: str) -> tuple[Role | None, Token | None]:
+        """The caller's role, and the token."""
         said = headers.get("authorization")
         if said is None:
             if self._settings.loopback:
@@ -120,7 +130,7 @@ class Guard:
             raise UnauthorizedError(
                 "this token is not known here", hint="it may have been revoked: nilometer token list"
             )
-        return token.role, token.name
+        return token.role, token
 
 
 class _Bounded:

@@ -13,9 +13,9 @@ from live.owner.owners import client_of, fetch, field, owned, write
 from nilometer.engine import Database, connect
 from nilometer.errors import CatalogError, ConfigurationError, DataError, NilometerError
 from nilometer.live.control import folder_of
+from nilometer.live.damage import repair_shared, verify_shared
 from nilometer.live.owner.changes import take_up
 from nilometer.live.owner.client import Asking
-from nilometer.live.damage import repair_shared, verify_shared
 from nilometer.live.owner.control_log import ControlLog, Record
 from nilometer.live.owner.owner import Owner
 from nilometer.live.roster import Roster

@@ -28,6 +28,7 @@ from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind, parse_time
 MOST = 1_000_000_000
 """The most readings that a summary may stand for. A sensor that lies can spoil its own sums, but not the books."""
 
+
 def read_summaries(
     messages: Sequence[tuple[bytes, str | None, str]], stream: Stream
 ) -> tuple[pl.DataFrame, tuple[Garbled, ...]]:

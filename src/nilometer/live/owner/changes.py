@@ -8,6 +8,7 @@ the logs that its record names. A stream, table, view or query that others read 
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ from nilometer.language import ast, parse, print_statement
 from nilometer.live import upkeep
 from nilometer.live.admission import Admission
 from nilometer.live.alerts.alert_log import folder_of_alert
+from nilometer.live.audit import note
 from nilometer.live.control import folder_of
 from nilometer.live.identity import identity_of
 from nilometer.live.owner.control_log import CLIENT, SCHEMA, ControlLog, Record
@@ -40,9 +42,16 @@ if TYPE_CHECKING:
     from nilometer.live.declarations import CompiledQuery, Declarations
     from nilometer.live.roster import Roster
 
+AUDITED = {
+    "execute": ("text",),
+    "apply": ("script", "drops"),
+    "alert": ("what", "name", "group", "until"),
+    "decide": ("name", "position", "instead", "note"),
+}
+"""The requests that change something, and the fields that say what."""
 REPLACEABLE = (
     *(ast.CreateQuery, ast.CreateAlert, ast.CreateDecision),
-    *(ast.CreateView, ast.CreateStream, ast.CreateTable),
+    *(ast.CreateView, ast.CreateStream, ast.CreateTable, ast.CreatePhenomenon),
 )
 
 
@@ -65,7 +74,16 @@ class Changes:
     # ---- requests ----------------------------------------------------------------------------------------------------
 
     def request(self, do: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out a request of a client."""
+        """Carry out a request of a client, and record who has changed something."""
+        found = self._request(do, fields)
+        what = AUDITED.get(do)
+        if what is not None and not fields.get("dry_run"):
+            said = {name: fields[name] for name in what if fields.get(name) is not None}
+            text = str(said["text"]) if do == "execute" else json.dumps(said, default=str)
+            note(self.directory, fields.get("by"), do, text, str(found.get("told", "")))
+        return found
+
+    def _request(self, do: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         match do:
             case "execute":
                 statement = parse(str(fields["text"]))
@@ -240,7 +258,7 @@ class Changes:
         return self.roster.add(definition, offsets)
 
     def _take_back(self, kind: str, name: str) -> None:
-        if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW"):
+        if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW", "PHENOMENON"):
             self.database.catalog.drop(kind, name)
 
     def _drop(self, statement: ast.Drop, origin: str) -> str:
@@ -253,7 +271,7 @@ class Changes:
                 catalog.drop(kind, name, statement.if_exists)  # says that there is none
                 return f"there is no {called} {name}"
             kind = "QUERY"
-        if kind in ("QUERY", "STREAM", "TABLE", "VIEW"):
+        if kind in ("QUERY", "STREAM", "TABLE", "VIEW", "PHENOMENON"):
             found = readers(catalog, name)
             if called == "decision":
                 found += [one for one in readers(catalog, f"{name}_audit") if one not in found]
@@ -391,12 +409,13 @@ class Changes:
             self.roster.replace(definition, None, None)
 
     def _standing_readers(self, name: str) -> list[str]:
-        """The queries that read it, also through views."""
+        """The queries that read it, also through views and phenomena."""
         found: dict[str, None] = {}
         for reader in readers(self.database.catalog, name):
             if self.database.catalog.query(reader) is not None:
                 found[reader] = None
-            if self.database.catalog.view(reader) is not None:
+            catalog = self.database.catalog
+            if catalog.view(reader) is not None or catalog.phenomenon(reader) is not None:
                 found |= dict.fromkeys(self._standing_readers(reader))
         return list(found)
 
@@ -453,7 +472,9 @@ def take_up(
     assert directory is not None, "an owner without a directory"
     changes = Changes(database, directory, roster)
     if changes.control.cut:
-        say(f"the control log ended with an unfinished line of {changes.control.cut} bytes, which never took effect")
+        say(
+            f"the control log ended with an unfinished line of {changes.control.cut} bytes, which never took effect"
+        )
     for step in changes.begin(force=force, say=say):
         say(f"schema.sql has changed: {step}")
     for (kind, name), record in changes.control.declared.items():

@@ -111,6 +111,8 @@ async def take(desk: Desk, request: Request, name: str) -> Response:
         raise MediaTypeError(
             f"'{kind[:80]}' is no form of readings", hint=f"send one of {', '.join((*FORMATS, ARROW))}"
         )
+    token = request.scope.get("state", {}).get("token")
+    bucket = None if token is None else desk.limits.rows_of(token)
     body = await request.body()
     adapter = desk.pushes.find(name)
     if adapter is None:
@@ -122,7 +124,10 @@ async def take(desk: Desk, request: Request, name: str) -> Response:
     if offer.size > SMALL or kind == ARROW:
         offer.decoded = await desk.wait_for(lambda: _decoded(adapter, offer, kind))
     adapter.put(offer)
-    return _reply(await _durable(adapter, offer))
+    receipt = await _durable(adapter, offer)
+    if bucket is not None:
+        bucket.take(receipt.received)
+    return _reply(receipt)
 
 
 def open_source(desk: Desk, name: str) -> PushAdapter:

@@ -90,8 +90,9 @@ class Reader:
             and part.feature is None
             and part.sensors
         ):
-            return self._last(part)
-        found: list[Row] = []
+            found = self._last(part)
+            return found if each else sorted(found, key=lambda row: (row.time, row.position))[-1:]
+        found = []
         for narrower, residual in self.narrowed(part, condition):
             found += self._read(narrower, residual, order, need, each, start)
         return found
@@ -199,7 +200,9 @@ class Reader:
                 keys += found
                 descending += [down] * len(found)
             rows = rows.sort(
-                [*keys, pl.col(POSITION)], descending=[*descending, False], nulls_last=[*descending, False]
+                [*keys, pl.col(POSITION)],
+                descending=[*descending, order.descending],
+                nulls_last=[*descending, False],
             )
         return rows.group_by(latest.id, maintain_order=True).head(need) if each else rows.head(need)
 
@@ -210,6 +213,7 @@ class Reader:
 
         self.budget.evaluated(rows.height)
         latest = part.source.latest
+        rows = rows.sort(POSITION, descending=order.descending)
         places = sorted_by(
             self._model,
             list(enumerate(self._entities(part, rows))),

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.live.owner.owner import OwnerGoneError
 from nilometer.server.problems import ForbiddenError, NotAllowedError
 from nilometer.server.sensorthings import catalog, options, paths
 from nilometer.server.sensorthings.answer import Answerer
@@ -29,6 +31,7 @@ from nilometer.server.tokens import Role
 
 if TYPE_CHECKING:
     from nilometer.server.desk import Desk
+    from nilometer.server.sensorthings.mqtt import Bridge
 
 CREATE_OBSERVATIONS = "CreateObservations"
 JSON_PATCH = "application/json-patch+json"
@@ -67,6 +70,22 @@ class Service:
         self.intake = Intake(desk)
         self.broker: str | None = None
         self.listeners: list[Callable[[list[tuple[Kind, Id]]], None]] = []
+
+    def connect(self, broker: str, root: str) -> Bridge:
+        """Speak MQTT through a broker, too."""
+        from nilometer.server.sensorthings.mqtt import Bridge
+
+        bridge = Bridge(self, broker, f"{root}/v1.1")
+        self.broker = bridge.endpoint
+        self.listeners.append(bridge.changed)
+        return bridge
+
+    def begin(self) -> threading.Thread:
+        """Declare, in a thread that waits for the station's loop, what a crash may have left undeclared."""
+        thread = threading.Thread(target=self.declare, name="nilometer-sensorthings", daemon=True)
+        if self.store.numbers(DATASTREAMS.name):
+            thread.start()
+        return thread
 
     def model(self) -> Model:
         """All entities as they are now."""
@@ -190,6 +209,8 @@ class Service:
         """Declare Datastreams as sensors of the stream `observations`, for SQL; all of them when the server begins."""
         try:
             catalog.declare(self.desk, self.model(), datastreams)
+        except OwnerGoneError:
+            return
         except NilometerError as error:
             # The entities are durable; their names in SQL follow with the next start.
             print(f"SensorThings: {error}", file=sys.stderr)
