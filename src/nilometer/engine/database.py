@@ -246,12 +246,12 @@ class Database:
 
     # ---- asking ------------------------------------------------------------------------------------------------------
 
-    def sql(self, text: str, **parameters: Any) -> Query:
+    def sql(self, text: str, /, **parameters: Any) -> Query:
         """A query over the declared extents. Keyword arguments are its parameters."""
         self.refresh()
         return self.query_of(parse(text), text, **parameters)
 
-    def query_of(self, statement: ast.Statement | ast.QueryNode, text: str, **parameters: Any) -> Query:
+    def query_of(self, statement: ast.Statement | ast.QueryNode, text: str, /, **parameters: Any) -> Query:
         """A query that is already parsed."""
         if isinstance(statement, ast.QueryNode):
             return Query(self, text, statement, parameters)
@@ -260,7 +260,7 @@ class Database:
             hint="declarations stand in schema.sql; from Python, execute() takes them",
         ).at(text, statement.span)
 
-    def query(self, name: str, **parameters: Any) -> Query:
+    def query(self, name: str, /, **parameters: Any) -> Query:
         """A standing query of the catalog, with its parameters."""
         found = self.catalog.query(name)
         if found is None:

@@ -255,7 +255,9 @@ def _function_in_from(place: Place) -> str | None:
     """A source before a parenthesis: the name of a table function that does not exist."""
     if WINDOW_LABEL not in place.labels or place.found.key != "(" or place.before.kind is not WORD:
         return None
-    known = [*TABLE_FUNCTIONS, "TUMBLE", "HOP"]
+    if place.before.key == "LATERAL":
+        return "there is no LATERAL query: group it, and join it: JOIN (SELECT id, MAX(x) AS m ... GROUP BY id) q USING (id)"
+    known = [*TABLE_FUNCTIONS, "TUMBLE", "HOP", "CUMULATE", "UNNEST"]
     close = get_close_matches(place.before.key, known, n=1, cutoff=0.66)
     if close:
         return f"did you mean {close[0]}?"

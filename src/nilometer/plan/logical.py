@@ -33,7 +33,7 @@ from nilometer.algebra.grid import Grid
 from nilometer.algebra.table_function import FunctionCall
 from nilometer.catalog.extents import Stream, Table
 from nilometer.expressions import Aggregate as AggregateExpression
-from nilometer.expressions import Expression, columns_of, type_of, walk
+from nilometer.expressions import ColumnReference, Expression, columns_of, type_of, walk
 from nilometer.plan.node import OverOne, OverStreams, OverTwo, PlanNode
 from nilometer.plan.node import preserves_table as preserves_table
 from nilometer.plan.node import require as require
@@ -222,25 +222,36 @@ class Analytic(_Single):
         return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
 
 
+def unnested_schema(schema: Schema, name: str, expression: Expression, dropped: bool) -> Schema:
+    """The columns of an UNNEST: those of its input, perhaps without the list, and the element."""
+    element = type_of(expression).element
+    assert element is not None
+    gone = columns_of(expression) if dropped else frozenset()
+    kept = tuple(column for column in schema if column.name not in gone)
+    return Schema((*kept, Column(name, element)))
+
+
 @dataclass(frozen=True)
 class Unnest(_Single):
     """One row for each element of a list, with the element as the last column `name`; none for NULL or an empty list.
 
     The rows of a stream keep their tick, time and source. They have no position: several come from one tuple.
+    `dropped`: the column of the list itself ends here, because a copy of it in each row would be as long as the
+    square of the list.
     """
 
     name: str
     expression: Expression
+    dropped: bool = False
 
     def __post_init__(self) -> None:
         _check_expression(self.expression, self.input.schema, "UNNEST")
         require(type_of(self.expression).kind is Kind.LIST, "UNNEST of what is not a list")
+        require(not self.dropped or isinstance(self.expression, ColumnReference), "UNNEST drops no column")
 
     @property
     def schema(self) -> Schema:
-        element = type_of(self.expression).element
-        assert element is not None
-        return self.input.schema + Schema((Column(self.name, element),))
+        return unnested_schema(self.input.schema, self.name, self.expression, self.dropped)
 
 
 @dataclass(frozen=True)

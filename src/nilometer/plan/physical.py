@@ -23,7 +23,7 @@ from nilometer.algebra.table_function import FunctionCall
 from nilometer.catalog.extents import Stream, Table
 from nilometer.errors import InternalError
 from nilometer.expressions import ALGEBRAIC, Expression, type_of
-from nilometer.plan.logical import AggregateItem, Memory, Projection, WindowBound, kept_for
+from nilometer.plan.logical import AggregateItem, Memory, Projection, WindowBound, kept_for, unnested_schema
 from nilometer.plan.node import OverOne, OverStreams, OverTwo, PlanNode, preserves_table, require
 from nilometer.plan.node import transform_plan as transform_plan
 from nilometer.plan.node import walk_plan as walk_plan
@@ -187,12 +187,11 @@ class Unnest(Single):
 
     name: str
     expression: Expression
+    dropped: bool = False
 
     @property
     def schema(self) -> Schema:
-        element = type_of(self.expression).element
-        assert element is not None
-        return self.input.schema + Schema((Column(self.name, element),))
+        return unnested_schema(self.input.schema, self.name, self.expression, self.dropped)
 
 
 @dataclass(frozen=True)

@@ -21,25 +21,50 @@ from nilometer.server.routes import (
     alerts,
     ask,
     audit,
+    dashboard,
     decisions,
     explain,
+    field,
     health,
+    letters,
     observed,
     queries,
     readings,
     results,
     streams,
+    words,
 )
+from nilometer.server.sensorthings import routes as sensorthings
+from nilometer.server.sensorthings.service import Service
 from nilometer.server.shortcut import Shortcut
 from nilometer.server.tokens import Tokens
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from nilometer.server.callers import Callers
     from nilometer.server.desk import Desk
 
 PREFIX = "/api/v1"
 ABOUT = "A database for sensor streams: declare streams, install standing queries, follow their answers, add readings."
+
+
+RESOURCES = (
+    streams,
+    readings,
+    queries,
+    results,
+    explain,
+    ask,
+    observed,
+    field,
+    letters,
+    words,
+    alerts,
+    decisions,
+    audit,
+)
+"""What the API is about: a module each, which adds its routes."""
 
 
 def make_application(desk: Desk) -> FastAPI:
@@ -65,7 +90,9 @@ def make_application(desk: Desk) -> FastAPI:
     )
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
-    for resource in (streams, readings, queries, results, explain, ask, observed, alerts, decisions, audit):
+    dashboard.add(root)
+    sensorthings.add(root, desk, Service(desk))
+    for resource in RESOURCES:
         resource.add(api, desk)
 
     @root.get("/openapi.json", dependencies=[READ], include_in_schema=False)
@@ -99,6 +126,6 @@ def document_of(application: FastAPI) -> dict[str, Any]:
     return document
 
 
-def guarded(application: FastAPI, desk: Desk) -> ASGIApp:
+def guarded(application: FastAPI, desk: Desk, callers: Callers) -> ASGIApp:
     """The application behind the guard."""
-    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory), desk.limits)
+    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory), callers, desk.limits)

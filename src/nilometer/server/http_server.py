@@ -23,8 +23,11 @@ from nilometer.errors import ConfigurationError, ResourceError
 if TYPE_CHECKING:
     from nilometer.ingest.adapters.push import Pushes
     from nilometer.live.owner.owner import Owner
+    from nilometer.server.callers import Callers, Listener
     from nilometer.server.settings import HttpSettings
 
+BACKLOG = 64
+"""Connections that wait to be accepted, and the most that the event loop accepts in one go."""
 FAREWELL = 5.0
 """Seconds that open requests get at the end."""
 
@@ -46,8 +49,8 @@ class HttpServer:
         import uvicorn
 
         from nilometer.server.application import guarded, make_application
+        from nilometer.server.callers import Callers
         from nilometer.server.desk import Desk
-        from nilometer.server.settings import CONNECTIONS
         from nilometer.server.tails import Tails
         from nilometer.server.tokens import Tokens
 
@@ -57,19 +60,21 @@ class HttpServer:
                 hint="make one: nilometer token create --role admin; or listen at 127.0.0.1",
             )
         self._owner = owner
-        self._socket = _listen(settings)
+        self.callers = Callers()
+        self._socket = _listen(settings, self.callers)
         self.port: int = self._socket.getsockname()[1]
         self.settings = settings
         self.desk = Desk(owner, settings, pushes, Tails(owner.station.directory))
         self.application = make_application(self.desk)
         configured = uvicorn.Config(
-            guarded(self.application, self.desk),
+            guarded(self.application, self.desk, self.callers),
             log_config=None,
             log_level="critical",
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=CONNECTIONS,
+            loop="asyncio",  # it accepts by callers.py
+            backlog=BACKLOG,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=1,
             ws="websockets-sansio",
@@ -125,16 +130,19 @@ class HttpServer:
         self.close()
 
 
-def _listen(settings: HttpSettings) -> socket.socket:
+def _listen(settings: HttpSettings, callers: Callers) -> Listener:
+    from nilometer.server.callers import Listener
+
     try:
         family, _, _, _, place = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening = Listener(family, socket.SOCK_STREAM)
+        listening.callers = callers
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(place)
-            listening.listen(1_024)
+            listening.listen(BACKLOG)
         except BaseException:
             listening.close()
             raise

@@ -81,6 +81,14 @@ class LimitError(NilometerError):
         self.seconds = seconds
 
 
+class NotAllowedError(NilometerError):
+    """It is there, and cannot be changed that way."""
+
+
+class NotImplementedYetError(NilometerError):
+    """A standard has it, and we do not."""
+
+
 class TooManyError(ResourceError):
     """As much is going on as may be: try again later."""
 
@@ -94,6 +102,8 @@ STATUS: dict[type[NilometerError], int] = {
     TooLargeError: 413,
     MediaTypeError: 415,
     NotAcceptableError: 406,
+    NotAllowedError: 405,
+    NotImplementedYetError: 501,
     FullError: 429,
     LimitError: 429,
     TooManyError: 503,

@@ -119,7 +119,9 @@ class Entrance:
         )
         if not result.received:
             return None
-        frame = pl.concat([dead.frame_of(_letters(letters, arrived, now)), *refused])
+        frame = dead.frame_of(_letters(letters, arrived, now))
+        if refused:
+            frame = pl.concat([frame, *refused])
         consumed = self._consumed
         if result.sequence is not None:
             reached = end if end is not None else result.sequence + result.received

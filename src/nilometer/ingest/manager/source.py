@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -305,10 +306,25 @@ class Source:
             for handle in handles:
                 assert isinstance(handle, tuple)
                 adapter, own = handle
-                if self._adapter is not None and adapter is self._adapter:
+                if isinstance(adapter, Future):
+                    adapter.set_result(not shed)
+                elif self._adapter is not None and adapter is self._adapter:
                     (self._adapter.gave_up if shed else self._adapter.acknowledge)(own)
         except Caught as error:
             self._failed(error)
+
+    def take_in(self, result: ReadResult) -> Future[bool]:
+        """Append readings that a person brings, such as a mended dead letter. The future is true once they are durable,
+        and false if they were shed."""
+        if self.recorder.entrance is None:
+            raise ConfigurationError(
+                f"the source of '{self.stream.name}' is not open here: {self.state.value}",
+                hint="try again when it is open",
+            )
+        done: Future[bool] = Future()
+        shed = self.recorder.put(replace(result, handle=(done, None)))
+        self._acknowledge([handle for handle in shed.handles if handle is not None], shed=True)
+        return done
 
     # ---- messages to the source ------------------------------------------------------------------------------------------
 

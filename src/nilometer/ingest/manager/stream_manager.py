@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, Self
 
 import polars as pl
@@ -199,6 +200,17 @@ class StreamManager:
         """Send a command to a sensor. Returns False if it cannot be sent."""
         source = self._sources.get(stream.lower())
         return source is not None and source.command(sensor, command)
+
+    def take_in(self, stream: str, result: ReadResult) -> Future[bool]:
+        """Append readings that did not come from the stream's source; see `Source.take_in`."""
+        source = self._sources.get(stream.lower())
+        if source is None:
+            raise ConfigurationError(
+                f"the source of '{stream}' is closed, because no query reads it",
+                hint="install a query that reads the stream, then submit again",
+            )
+        self.bell.set()
+        return source.take_in(result)
 
     def heartbeat(self, stream: str, tick: int) -> None:
         """Queue a heartbeat: no reading earlier than `tick` will come. The next poll appends it to the log,

@@ -470,6 +470,10 @@ def take_up(
     directory = database.data.base
     assert directory is not None, "an owner without a directory"
     changes = Changes(database, directory, roster)
+    if changes.control.cut:
+        say(
+            f"the control log ended with an unfinished line of {changes.control.cut} bytes, which never took effect"
+        )
     for step in changes.begin(force=force, say=say):
         say(f"schema.sql has changed: {step}")
     for (kind, name), record in changes.control.declared.items():

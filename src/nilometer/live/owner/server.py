@@ -36,6 +36,8 @@ CLIENTS = 256
 """The most clients at a time."""
 LONGEST_WAIT = 1.0
 """The most seconds that a fetch waits for rows: then the client is told that there are none, and asks again."""
+AGAIN = 0.1
+"""Seconds until the next try, where nobody could be let in."""
 QUERIES = 1_000
 """The most queries of one client."""
 
@@ -48,7 +50,7 @@ class Server:
         self._owner = owner
         self._sessions: set[Session] = set()
         self._turn = threading.Lock()
-        self._closed = False
+        self._closed = threading.Event()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(directory / FILE)  # of an owner that was killed: the lock is ours
@@ -71,11 +73,13 @@ class Server:
         self._thread.start()
 
     def _accept(self) -> None:
-        while True:
+        while not self._closed.is_set():
             try:
                 connection, _ = self._socket.accept()
             except OSError:
-                return
+                # Without descriptors nobody can come in; later somebody can.
+                self._closed.wait(AGAIN)
+                continue
             with self._turn:
                 if len(self._sessions) >= CLIENTS:
                     with contextlib.suppress(OSError, WireError):
@@ -87,8 +91,13 @@ class Server:
                     continue
                 session = Session(self._owner, connection, self._over)
                 self._sessions.add(session)
-            session.start()
-            if self._closed:
+            try:
+                session.start()
+            except RuntimeError:  # no more threads
+                connection.close()
+                self._over(session)
+                continue
+            if self._closed.is_set():
                 session.hang_up()
 
     def _over(self, session: Session) -> None:
@@ -103,7 +112,7 @@ class Server:
     def close(self) -> None:
         """Send all clients away."""
         with self._turn:
-            self._closed = True
+            self._closed.set()
             sessions = list(self._sessions)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._directory / FILE)

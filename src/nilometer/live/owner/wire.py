@@ -75,7 +75,7 @@ def receive(connection: socket.socket) -> Frame | None:
         return None
     try:
         header = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
         raise WireError("a message without a header")

@@ -94,6 +94,7 @@ class SelectBinder:
         self.order: list[tuple[ast.SortKey, int | Expression]] = []
         self.over = OverCalls(self)
         self.previous = PreviousCalls(self)
+        self.ticked: bool | None = None
 
     # ---- the whole ---------------------------------------------------------------------------------------------------
 
@@ -132,6 +133,9 @@ class SelectBinder:
             return with_order_of_distinct(self.context, node, projections, self.order, self.ordering)
         if self.ordering is None:
             return logical.Project(self.node, projections)
+        if self.previous and self.ordering.keys:
+            self.ticked = self._shows_tick(self.node)
+            self.node = self.previous.by_evaluation(self.node)
         if not in_time_order(self.node, projections, self.order):
             if self.ordering.keys and can_be_whole(self.context, self.node):
                 self.node = whole(self.node)
@@ -640,10 +644,14 @@ class SelectBinder:
                     detail=f"it emits the rows that have {'entered' if relation == 'ISTREAM' else 'left'} the window since the last evaluation",
                     hint="give the stream a window, such as [NOW] or [RANGE 10 MINUTES]",
                 )
-            return Bound(node, bool(self.previous))
+            return Bound(node, self._shows_tick(node))
         if relation is not None:
             node = logical.ToStream(node, algebra.Relation(relation))
-        return Bound(node, has_tick(node))
+        return Bound(node, has_tick(node) if self.ticked is None else self.ticked)
+
+    def _shows_tick(self, stream: logical.Node) -> bool:
+        """Whether rows that have become a stream show the tick of their evaluation."""
+        return bool(self.previous) and (self.previous.shows_tick or has_tick(stream))
 
 
 _COMPLETENESS = "completeness"

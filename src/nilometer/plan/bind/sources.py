@@ -31,6 +31,7 @@ from nilometer.plan.bind.table_functions import bind_call, expected_interval, na
 from nilometer.plan.bind.unnest_source import unnest_source
 from nilometer.plan.bind.whole import can_be_whole, is_whole
 from nilometer.plan.bind.windows import check_rescan, duration, window_over
+from nilometer.plan.event_time import is_event_time
 from nilometer.types import BOOLEAN
 
 BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
@@ -333,11 +334,13 @@ class SourceBinder:
                 ):
                     keys.append((other, one))
                     continue
+            if _is_asof_order(part, left[0].node, right[0].node):
+                continue  # DuckDB's and Snowflake's spelling of what ASOF means here
             self.context.fail(
                 "ON of an ASOF JOIN takes equalities between the two streams, joined by AND",
                 source.condition,
                 detail=f"found {part}",
-                hint="put any other condition into WHERE",
+                hint="put any other condition into WHERE; a.time >= b.time may be written, too",
             )
         within = (
             None if source.within is None else duration(self.context, source.within, "WITHIN", positive=False)
@@ -374,3 +377,12 @@ class SourceBinder:
         self.context.fail(
             "this cannot stand in ON", node, hint="put it into WHERE, or into a subquery in FROM"
         )
+
+
+def _is_asof_order(condition: Expression, left: logical.Node, right: logical.Node) -> bool:
+    """Whether it says that the right tuple is not later than the left one: `a.time >= b.time`."""
+    match condition:
+        case Call(">=", (one, other)) | Call("<=", (other, one)):
+            return is_event_time(left, one) and is_event_time(right, other)
+        case _:
+            return False

@@ -53,7 +53,7 @@ def add(router: APIRouter, desk: Desk) -> None:
 
     @router.post("/alerts", dependencies=[ADMIN], tags=["alerts"], status_code=201, openapi_extra=SQL_BODY)
     async def create(request: Request) -> Response:
-        """Declare an alert: `CREATE ALERT name WHEN (SELECT ...) THEN 'https://...'`, or `REPLACE ALERT ...`."""
+        """Declare an alert: `CREATE ALERT name WHEN (SELECT ...) THEN 'mailto:...'`, or `REPLACE ALERT ...`."""
         text = await statement_text(request)
         statement = parse(text)
         created = statement.created if isinstance(statement, ast.Replace) else statement

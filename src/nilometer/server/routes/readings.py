@@ -116,7 +116,7 @@ async def take(desk: Desk, request: Request, name: str) -> Response:
     body = await request.body()
     adapter = desk.pushes.find(name)
     if adapter is None:
-        adapter = await desk.wait_for(lambda: _open(desk, name))
+        adapter = await desk.wait_for(lambda: open_source(desk, name))
     if not body.strip():
         return JSONResponse({"received": 0, "garbled": 0, "reasons": []})
     peer = "http" if request.client is None else f"http {request.client.host}"
@@ -130,7 +130,7 @@ async def take(desk: Desk, request: Request, name: str) -> Response:
     return _reply(receipt)
 
 
-def _open(desk: Desk, name: str) -> PushAdapter:
+def open_source(desk: Desk, name: str) -> PushAdapter:
     """The source of a stream, opened if it is not."""
     with desk.database() as database:
         known = _pushed(database, stream_of(database, name))
