@@ -90,7 +90,7 @@ def _field(database: Database, name: str, at: int | None) -> Field:
     leaf = next(each for each in logical.walk_plan(node.input) if isinstance(each, logical.Acquire))
     frame = node.call.window
     assert isinstance(frame, Frame)
-    times = f"SELECT MAX(time) AS last FROM {identifier(leaf.stream.name)} [UNBOUNDED]"
+    times = f"SELECT MAX(time) AS last FROM {identifier(leaf.stream.name)}"
     latest = max((row["last"] or 0 for row in _rows(database, times)), default=0)
     tick = floor_to(latest if at is None else at, frame.slide)
     rows = [row for row in _rows(database, query.text) if row["time"] <= tick]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nilometer.algebra.geojson import geometry_of
 from nilometer.algebra.places import WGS84, Place
 from nilometer.algebra.regions import from_plane
 from nilometer.errors import ConfigurationError
@@ -162,13 +163,11 @@ def rings(region: str | None) -> list[list[Place]]:
     >>> rings("POLYGON ((0.0 0.0, 2.0 0.0, 1.0 1.0, 0.0 0.0))")
     [[(0.0, 0.0), (2.0, 0.0), (1.0, 1.0), (0.0, 0.0)]]
     """
-    if region is None or "POLYGON" not in region:
+    shape = geometry_of(region)
+    if shape is None or "Polygon" not in shape["type"]:
         return []
-    found = []
-    for polygon in region.replace("MULTIPOLYGON", "").replace("POLYGON", "").split(")),"):
-        outer = polygon.split("),")[0].strip(" ()")
-        found.append([(float(x), float(y)) for x, y in (pair.split() for pair in outer.split(","))])
-    return found
+    polygons = [shape["coordinates"]] if shape["type"] == "Polygon" else shape["coordinates"]
+    return [[(x, y) for x, y in polygon[0]] for polygon in polygons]
 
 
 def _pair(point: Any) -> Place:

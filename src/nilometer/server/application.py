@@ -17,7 +17,17 @@ from nilometer.server import problems
 from nilometer.server.docs_page import page_of
 from nilometer.server.guard import Guard
 from nilometer.server.roles import READ
-from nilometer.server.routes import ask, explain, health, observed, queries, readings, results, streams
+from nilometer.server.routes import (
+    ask,
+    explain,
+    health,
+    observed,
+    phenomena,
+    queries,
+    readings,
+    results,
+    streams,
+)
 from nilometer.server.shortcut import Shortcut
 from nilometer.server.tokens import Tokens
 
@@ -53,7 +63,7 @@ def make_application(desk: Desk) -> FastAPI:
     )
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
-    for resource in (streams, readings, queries, results, explain, ask, observed):
+    for resource in (streams, readings, queries, results, explain, ask, observed, phenomena):
         resource.add(api, desk)
 
     @root.get("/openapi.json", dependencies=[READ], include_in_schema=False)
