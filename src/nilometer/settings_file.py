@@ -5,6 +5,8 @@ memory = "2GB"          # of this process, divided among its parts: memory.py
 master = "local[2]"
 [limits]                # live/limits.py
 rows_out = 1000
+
+At the top, too: smtp = "smtp://gateway:${SMTP_PASSWORD}@mail.example.org:587", which sends mail (live/alerts).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from nilometer import memory
 from nilometer.errors import ConfigurationError
 
 FILE = "nilometer.toml"
-KEYS = ("memory", "spark", "limits")
+KEYS = ("memory", "spark", "limits", "smtp")
 
 
 def settings_of(directory: str | Path | None) -> tuple[dict[str, Any], Path | None]:

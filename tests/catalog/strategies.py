@@ -161,7 +161,11 @@ def networks(draw: st.DrawFn) -> Network:
 
 
 queries = st.builds(
-    QueryDefinition, names, texts, st.none() | st.just("BEGINNING") | st.integers(INT_MINIMUM, INT_MAXIMUM)
+    QueryDefinition,
+    names,
+    texts,
+    st.none() | st.just("BEGINNING") | st.integers(INT_MINIMUM, INT_MAXIMUM),
+    made_by=st.none() | texts.map(lambda text: f"CREATE ALERT {text}"),
 )
 
 

@@ -49,9 +49,7 @@ def test_a_generated_fire_is_described_and_drawn(tmp_path: Path) -> None:
         "smoke: 33 sensors, 35.19 to 146.7 ug/m3, around 38.7 N 122.5 W, 32,431 km2, since 13 h, moving south-west at 1.4 m/s"
     ]
     (before,) = describe_field(database, parse_time("2018-11-08T10:00Z"), "SMOKE")
-    assert before.sentences == [
-        "smoke: nothing is going on: 134 sensors, no group of them above 35 ug/m3"
-    ]
+    assert before.sentences == ["smoke: nothing is going on: 134 sensors, no group of them above 35 ug/m3"]
     draw_field(now.name, now.tick, now.slide, now.rows, now.sensors, now.coordinates, tmp_path / "now.png")
     assert (tmp_path / "now.png").read_bytes().startswith(b"\x89PNG")
     few = [row for row in now.history if row["time"] > now.tick - 3 * now.slide]
@@ -64,7 +62,11 @@ def test_a_generated_road_has_jams_of_neighbours(tmp_path: Path) -> None:
     updates = frame(database, "SELECT kind, members FROM PHENOMENA(jam)")
     counts = Counter(updates["kind"])
     assert counts["APPEAR"] == counts["DISAPPEAR"] == 2
-    assert all(members == list(range(members[0], members[-1] + 1)) for members in updates["members"].to_list() if members)
+    assert all(
+        members == list(range(members[0], members[-1] + 1))
+        for members in updates["members"].to_list()
+        if members
+    )
 
 
 def test_generated_waves_travel_upstream(tmp_path: Path) -> None:

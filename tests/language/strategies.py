@@ -22,6 +22,7 @@ from nilometer.language.vocabulary import (
     SHOW_KINDS,
     STAGES,
     STREAM_WORDS,
+    TEMPLATES,
     TIME_UNITS,
     UNIT_SPELLINGS,
 )
@@ -414,7 +415,34 @@ forms = (st.none() | st.builds(ast.Origin, strings), st.none() | formats)
 keys = st.lists(names, max_size=3).map(tuple)
 identifiers = ints | strings
 attributes = st.lists(st.tuples(names, constants), max_size=3).map(tuple)
-declared = st.sampled_from(["QUERY", "STREAM", "TABLE", "NETWORK", "VIEW"])
+declared = st.sampled_from(["QUERY", "STREAM", "TABLE", "NETWORK", "VIEW", "ALERT", "DECISION"])
+
+
+def alerts(depth: int) -> st.SearchStrategy[ast.CreateAlert]:
+    """Alerts with any of their clauses."""
+    silences = st.builds(ast.Silence, durations) | st.builds(ast.Silence, st.none(), strings, strings)
+    named = st.builds(ast.Template, st.sampled_from(TEMPLATES), st.just(True))
+    return st.builds(
+        ast.CreateAlert,
+        names,
+        queries(depth),
+        strings,
+        optional_durations,
+        st.lists(names, max_size=3).map(tuple),
+        optional_durations,
+        optional_durations,
+        st.none() | silences,
+        st.none() | st.integers(0, 99),
+        st.none() | named | st.builds(ast.Template, strings),
+    )
+
+
+def decisions(depth: int) -> st.SearchStrategy[ast.CreateDecision]:
+    """Decisions with and without OTHERWISE."""
+    met = st.builds(ast.DecisionChoice, strings, expressions(depth))
+    last = st.lists(st.builds(ast.DecisionChoice, strings), max_size=1)
+    choices = st.tuples(st.lists(met, min_size=1, max_size=2), last).map(lambda both: (*both[0], *both[1]))
+    return st.builds(ast.CreateDecision, names, names | queries(depth), choices)
 
 
 def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
@@ -448,6 +476,9 @@ def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
             st.none() | st.sampled_from(["KEEP STATE", "BACKFILL", "EMPTY STATE"]),
         ),
         st.builds(ast.Replace, st.builds(ast.CreateView, names, names_of_columns, queries(depth))),
+        alerts(depth),
+        st.builds(ast.Replace, alerts(depth)),
+        decisions(depth),
         st.builds(ast.Pause, names),
         st.builds(ast.Resume, names),
         st.builds(ast.Drop, declared, names, st.booleans()),

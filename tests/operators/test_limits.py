@@ -8,10 +8,13 @@ import pytest
 from contract.operators import CASES, Case
 from contract.rounds import generate, rounds, run
 from nilometer.errors import ResourceError
+from nilometer.expressions import ColumnReference
 from nilometer.memory import budget
 from nilometer.operators import frames, limits
 from nilometer.operators.limits import check_built, check_kept, operator
 from nilometer.operators.logic import Output, Progress
+from nilometer.operators.unnest import Unnesting
+from nilometer.types import INT, list_of
 
 BUILDS = {
     "windows join, hash, INNER": "a join of windows",
@@ -121,3 +124,12 @@ def test_the_name_is_that_of_the_innermost_operator() -> None:
         Outer().advance(Progress(0))
     with pytest.raises(ResourceError, match=r"^an operator"):
         check_built(1e12, 1)
+
+
+def test_lists_that_unnest_copies_to_each_element_are_bounded() -> None:
+    """A list of n elements that stays beside them takes n times n values: once, that ended the process."""
+    long = ColumnReference("l", list_of(INT))
+    rows = pl.DataFrame({"l": [list(range(100_000))]})
+    with pytest.raises(ResourceError, match=r"^UNNEST would build 10,000,000,000 rows at once"):
+        Unnesting("n", long, stream=False)(rows)
+    assert Unnesting("n", long, stream=False, dropped=True)(rows).height == 100_000

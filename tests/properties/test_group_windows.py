@@ -16,7 +16,7 @@ from nilometer.language import parse, print_statement
 from nilometer.plan.explain import explain_text, parse_physical_plan, parse_plan
 from nilometer.plan.reference import same_answer
 from properties.random_queries import STREAMS, Case, aggregate, readings, where
-from properties.test_hosts_agree import RELAXED, database_with
+from properties.test_hosts_agree import LONG, RELAXED, database_with
 from properties.test_hosts_agree import table_file as table_file
 
 seconds = st.integers(1, 6)
@@ -75,7 +75,7 @@ def group_window_cases(draw: Any) -> Case:
 
 @pytest.mark.parametrize("host", [run_on_gateway, run_pushed])
 @given(case=group_window_cases())
-@settings(RELAXED, max_examples=40)
+@settings(RELAXED, max_examples=1000 if LONG else 40)
 def test_a_host_agrees_with_the_reference(table_file: str, host: Host, case: Case) -> None:
     assert parse(print_statement(parse(case.sql))) == parse(case.sql)
     database = database_with(case, table_file)

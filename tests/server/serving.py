@@ -13,6 +13,7 @@ from typing import Any
 
 from nilometer.engine import connect
 from nilometer.ingest.adapters.push import Pushes
+from nilometer.live.alerts.alerting import Alerting
 from nilometer.live.outside import Outside
 from nilometer.live.owner.changes import take_up
 from nilometer.live.owner.owner import Owner
@@ -151,6 +152,9 @@ def served(folder: Path, schema: str = AIR, settings: HttpSettings | None = None
     database.keeping = None
     owner.changes = take_up(database, roster, lambda _: None)
     roster.begin(alone=False)
+    roster.alerting = alerting = Alerting(owner.station)
+    owner.watchers.append(alerting.look)
+    alerting.__enter__()
     server = HttpServer(owner, settings or HttpSettings(port=0), pushes)
     stop = threading.Event()
     thread = threading.Thread(target=owner.run, args=(stop.is_set,), daemon=True)
@@ -161,6 +165,7 @@ def served(folder: Path, schema: str = AIR, settings: HttpSettings | None = None
         stop.set()
         owner.station.manager.bell.set()
         thread.join(PATIENCE)
+        alerting.__exit__(None, None, None)
         server.close()
         owner.close()
 

@@ -126,3 +126,35 @@ def test_no_request_is_answered_with_a_500(caller: Caller) -> None:
             answered += 1
     assert answered > 150
     assert caller.get("/readyz")["status"] == "ready"
+
+
+def test_a_parameter_may_have_any_name(caller: Caller) -> None:
+    for name in ("text", "self", "statement"):
+        question = {"sql": f"SELECT id FROM old WHERE x > {name}", "parameters": {name: 1}}
+        reply = caller("POST", "/api/v1/query", question)
+        assert (reply.status, len(reply.json["rows"])) == (200, 1), name
+
+
+def test_a_method_that_is_not_there_names_those_that_are(caller: Caller) -> None:
+    for path, methods in (("/api/v1/alerts", "GET, POST"), ("/api/v1/queries/x", "DELETE, GET, PUT")):
+        reply = caller("PATCH", path, {})
+        assert (reply.status, reply.headers["allow"]) == (405, methods)
+
+
+def test_every_answer_has_a_documented_type(caller: Caller) -> None:
+    document = caller.get("/openapi.json")
+    documented = document["paths"]["/api/v1/query"]["get"]["responses"]["200"]["content"]
+    asked = "/api/v1/query?sql=SELECT%201%20AS%20one"
+    for kind in (
+        "*/*",
+        "application/json",
+        "application/x-ndjson",
+        "text/csv",
+        "application/vnd.apache.arrow.stream",
+    ):
+        reply = caller("GET", asked, Accept=kind)
+        assert reply.status == 200
+        assert reply.headers["content-type"].split(";")[0] in documented
+        assert kind in ("*/*", reply.headers["content-type"].split(";")[0])
+    assert caller("GET", asked, Accept="image/png").status == 406
+    assert caller("POST", "/api/v1/explain", {"sql": "SELECT 1", "verbose": 0}).status == 422

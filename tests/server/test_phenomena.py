@@ -39,7 +39,9 @@ def test_definitions_and_current_regions(tmp_path: Path) -> None:
         assert feature["geometry"] == {"type": "Polygon", "coordinates": [ring]}
         assert feature["properties"]["members"] == [1, 2, 3]
         assert feature["properties"]["born"] == "2026-03-01T06:00:00Z"
-        assert feature["properties"]["sentence"].startswith("smoke: 3 sensors, 80 to 80 ug/m3, around 38.1 N 121.1 W")
+        assert feature["properties"]["sentence"].startswith(
+            "smoke: 3 sensors, 80 to 80 ug/m3, around 38.1 N 121.1 W"
+        )
         earlier = caller.get("/api/v1/phenomena/smoke/current?at=2026-03-01T05:00:00Z")
         assert earlier["features"] == []
         assert caller("GET", "/api/v1/phenomena/fog/current").status == 404

@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 from fastapi.routing import APIRoute, APIWebSocketRoute
+from typer.testing import CliRunner
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect as connect_websocket
 
+from nilometer.cli.main import application
 from nilometer.errors import ConfigurationError
 from nilometer.language import ast, parse
+from nilometer.live import audit
 from nilometer.server.confinement import Confinement
 from nilometer.server.problems import ForbiddenError
 from nilometer.server.settings import HttpSettings
@@ -28,6 +31,9 @@ SCHEMA = AIR + "CREATE QUERY everything STARTING AT BEGINNING AS SELECT time, id
 ROLES: dict[tuple[str, str], Role | None] = {
     ("GET", "/healthz"): None,
     ("GET", "/readyz"): None,
+    ("GET", "/"): None,
+    ("GET", "/favicon.svg"): None,
+    ("GET", "/assets/{name}"): None,
     ("GET", "/metrics"): Role.READ,
     ("GET", "/openapi.json"): Role.READ,
     ("GET", "/docs"): Role.READ,
@@ -56,6 +62,38 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("GET", "/api/v1/phenomena/{name}/current"): Role.READ,
     ("GET", "/api/v1/dead-letters"): Role.READ,
     ("GET", "/api/v1/demand"): Role.READ,
+    ("GET", "/v1.1"): Role.READ,
+    ("GET", "/v1.1/{path:path}"): Role.READ,
+    ("POST", "/v1.1/$batch"): Role.READ,
+    ("POST", "/v1.1/Observations"): Role.WRITE,
+    ("POST", "/v1.1/CreateObservations"): Role.WRITE,
+    ("POST", "/v1.1/{path:path}/Observations"): Role.WRITE,
+    ("POST", "/v1.1/{path:path}"): Role.ADMIN,
+    ("PATCH", "/v1.1/{path:path}"): Role.ADMIN,
+    ("PUT", "/v1.1/{path:path}"): Role.ADMIN,
+    ("DELETE", "/v1.1/{path:path}"): Role.ADMIN,
+    ("POST", "/api/v1/dead-letters/submit"): Role.WRITE,
+    ("GET", "/api/v1/field"): Role.READ,
+    ("GET", "/api/v1/streams/{name}/span"): Role.READ,
+    ("GET", "/api/v1/streams/{name}/history"): Role.READ,
+    ("GET", "/api/v1/words"): Role.READ,
+    ("GET", "/api/v1/networks"): Role.READ,
+    ("GET", "/api/v1/alerts"): Role.READ,
+    ("POST", "/api/v1/alerts"): Role.ADMIN,
+    ("GET", "/api/v1/alerts/{name}"): Role.READ,
+    ("DELETE", "/api/v1/alerts/{name}"): Role.ADMIN,
+    ("GET", "/api/v1/alerts/{name}/deliveries"): Role.READ,
+    ("POST", "/api/v1/alerts/{name}/silence"): Role.WRITE,
+    ("POST", "/api/v1/alerts/{name}/speak"): Role.WRITE,
+    ("POST", "/api/v1/alerts/{name}/acknowledge"): Role.WRITE,
+    ("POST", "/api/v1/alerts/{name}/test"): Role.ADMIN,
+    ("GET", "/api/v1/audit"): Role.ADMIN,
+    ("GET", "/api/v1/decisions"): Role.READ,
+    ("POST", "/api/v1/decisions"): Role.ADMIN,
+    ("GET", "/api/v1/decisions/{name}"): Role.READ,
+    ("DELETE", "/api/v1/decisions/{name}"): Role.ADMIN,
+    ("POST", "/api/v1/decisions/{name}/{position}/acknowledge"): Role.WRITE,
+    ("POST", "/api/v1/decisions/{name}/{position}/overrule"): Role.WRITE,
 }
 
 
@@ -67,9 +105,11 @@ def test_every_route_and_role(tmp_path: Path) -> None:
         assert routes == set(ROLES), "a route without a role in this table, or the reverse"
         for (method, path), needed in ROLES.items():
             for held, secret in {None: None, **tokens}.items():
-                status = _status(server.port, method, path.replace("{name}", "nothing"), secret)
+                status = _status(
+                    server.port, method, path.replace("{name}", "nothing").replace("{position}", "0"), secret
+                )
                 if needed is None:
-                    assert status in (200, 503), (method, path, held)
+                    assert status in (200, 404, 503), (method, path, held)
                 elif held is None:
                     assert status == 401, (method, path)
                 elif not held.allows(needed):
@@ -298,3 +338,58 @@ def test_a_bug_of_ours_tells_nothing_of_our_insides(tmp_path: Path, monkeypatch:
         assert b"inside" not in reply.body
         caller.close()
         monkeypatch.undo()
+
+
+def test_limits_of_a_token(tmp_path: Path) -> None:
+    tmp_path.joinpath("schema.sql").write_text(AIR)
+    slow = Tokens(tmp_path).create("slow", Role.WRITE, requests=2)
+    few = Tokens(tmp_path).create("few", Role.WRITE, rows=0.5)
+    free = Tokens(tmp_path).create("free", Role.READ)
+    with served(tmp_path, settings=HttpSettings("0.0.0.0", 0)) as server:
+        asked, sends, other = (
+            Caller(server.port, {"Authorization": f"Bearer {one}"}) for one in (slow, few, free)
+        )
+        replies = [asked("GET", "/api/v1/streams") for _ in range(20)]
+        refused = [reply for reply in replies if reply.status == 429]
+        assert refused
+        assert replies[0].status == 200
+        assert refused[0].headers["retry-after"] == "1"
+        assert "2 times a second" in refused[0].json["detail"]
+        assert {other("GET", "/api/v1/streams").status for _ in range(20)} == {200}, "others have their own"
+        readings = [{"time": "2026-03-01T06:00:00Z", "id": f"a{n}", "pm25": 1.0} for n in range(50)]
+        assert sends("POST", "/api/v1/streams/air/readings", readings).status == 200
+        over = sends("POST", "/api/v1/streams/air/readings", readings)
+        assert over.status == 429
+        assert int(over.headers["retry-after"]) > 50, "49 rows are to be paid back"
+        for caller in (asked, sends, other):
+            caller.close()
+
+
+def test_who_changed_what_is_on_record(tmp_path: Path) -> None:
+    tmp_path.joinpath("schema.sql").write_text(AIR)
+    secret = Tokens(tmp_path).create("anna", Role.ADMIN)
+    with served(tmp_path, settings=HttpSettings("0.0.0.0", 0, hosts=("h",))) as server:
+        anna = Caller(server.port, {"Authorization": f"Bearer {secret}"})
+        anna.sql("CREATE STREAM far (x INT) PUSHED FROM 'mqtt://me:geheim@h/far/+'")
+        assert anna("DELETE", "/api/v1/streams/far").status == 200
+        assert anna("POST", "/api/v1/statements", b"DROP STREAM far", "application/sql").status == 409
+        found = anna.get("/api/v1/audit")["items"]
+        assert anna.get("/api/v1/audit?limit=1")["next"] == "/api/v1/audit?limit=1&skip=1"
+        assert [one["what"] for one in anna.get("/api/v1/audit?who=anna")["items"]] == [
+            "DROP STREAM far",
+            "CREATE STREAM far (x INT) PUSHED FROM 'mqtt://me:***@h/far/+'",
+        ], "what was refused has changed nothing"
+        anna.close()
+    assert found[-1]["did"] == "create token"
+    assert "geheim" not in str(found)
+    assert (tmp_path / ".nilometer" / "audit.log").stat().st_mode & 0o777 == 0o600
+    shown = CliRunner().invoke(application, ["audit", "--data", str(tmp_path), "--json"])
+    assert [json.loads(line)["what"] for line in shown.stdout.splitlines()] == [one["what"] for one in found]
+
+
+def test_a_torn_line_of_the_audit_is_cut_off(tmp_path: Path) -> None:
+    audit.note(tmp_path, "a", "execute", "one")
+    with open(tmp_path / ".nilometer" / "audit.log", "ab") as file:
+        file.write(b"00000000 {torn")
+    audit.note(tmp_path, "b", "execute", "two")
+    assert [one["what"] for one in audit.history(tmp_path)] == ["two", "one"]

@@ -11,12 +11,16 @@ from dataclasses import replace
 
 from nilometer.catalog.extents import Stream, stream_columns
 from nilometer.errors import CatalogError
-from nilometer.types import DAY, INT, TIME, Column, Kind
+from nilometer.types import DAY, INT, STRING, TIME, Column, Kind
 
 SCHEME = "answers:"
 FUTURE = 1_000_000 * DAY
 """Answers are never refused for being ahead of the clock: their readings were let in."""
 TICK = "tick"
+AUDIT = "answers:verdicts of "
+SUFFIX = "_audit"
+VERDICT = ("verdict", "action", "instead", "person", "note")
+"""The columns of a verdict, besides `time` and `id`, the position of the decision."""
 
 
 def answer_stream(name: str, columns: tuple[Column, ...], delay: int) -> Stream:
@@ -50,3 +54,14 @@ def answer_stream(name: str, columns: tuple[Column, ...], delay: int) -> Stream:
 def is_answers(stream: Stream) -> bool:
     """Whether the stream is a standing query's answers."""
     return stream.url is not None and stream.url.startswith(SCHEME)
+
+
+def audit_stream(decision: str) -> Stream:
+    """The stream of what people say about a decision (live/verdicts.py)."""
+    columns = stream_columns(tuple(Column(name, STRING) for name in VERDICT), INT)
+    return Stream(f"{decision}{SUFFIX}", columns, url=f"{AUDIT}{decision}", future=FUTURE, id_declared=True)
+
+
+def audited(stream: Stream) -> str | None:
+    """The decision whose verdicts the stream has; None if it is no such stream."""
+    return stream.url.removeprefix(AUDIT) if stream.url is not None and stream.url.startswith(AUDIT) else None

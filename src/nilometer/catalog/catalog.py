@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import Any, Protocol
 
-from nilometer.catalog.answer_streams import answer_stream
+from nilometer.catalog.answer_streams import SUFFIX, answer_stream, audit_stream
 from nilometer.catalog.declarations import check_extent
 from nilometer.catalog.extents import Extent, Sensor, Stream, Table, stream_columns
 from nilometer.catalog.near_misses import join_names, near_misses
@@ -41,14 +41,14 @@ __all__ = [
     "stream_columns",
 ]
 
-KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW", "PHENOMENON")
+KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW", "ALERT", "DECISION", "PHENOMENON")
 
 
 @dataclass(frozen=True, slots=True)
 class QueryDefinition:
     """A standing query: its text, and where in the log it starts (None: now; 'BEGINNING'; microseconds). `columns`
     are those of its answers, which are at most `delay` late; without them it cannot be read in FROM. `stops`: a row
-    without a value stops it (ON ERROR STOP)."""
+    without a value stops it (ON ERROR STOP). `made_by`: the CREATE ALERT or CREATE DECISION that it belongs to."""
 
     name: str
     text: str
@@ -56,6 +56,12 @@ class QueryDefinition:
     columns: tuple[Column, ...] = field(default=(), compare=False)
     delay: int = field(default=0, compare=False)
     stops: bool = False
+    made_by: str | None = None
+
+    @property
+    def duty(self) -> str | None:
+        """ALERT or DECISION, if the query is one's."""
+        return None if self.made_by is None else self.made_by.split(maxsplit=2)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,9 @@ class Catalog:
         query = self._contents.queries.get(name.lower())
         if found is None and query is not None and query.columns and name.lower() not in self._contents.views:
             return answer_stream(query.name, query.columns, query.delay)
+        decision = self._contents.queries.get(name.lower().removesuffix(SUFFIX)) if found is None else None
+        if decision is not None and decision.duty == "DECISION" and query is None:
+            return audit_stream(decision.name)
         if found is None and name.lower() == "sensors":
             return Table("sensors", self._sensors.relation_columns(), SENSORS_URL)
         return found
@@ -153,7 +162,7 @@ class Catalog:
     def stream(self, name: str) -> Stream:
         """The stream of that name, or a CatalogError."""
         found = self._contents.extents.get(name.lower())
-        if found is None and name.lower() in self._contents.queries:
+        if found is None and (name.lower() in self._contents.queries or name.lower().endswith(SUFFIX)):
             found = self.extent(name)
         if isinstance(found, Stream):
             return found
@@ -195,6 +204,10 @@ class Catalog:
     def queries(self) -> tuple[QueryDefinition, ...]:
         """All standing queries, in order."""
         return tuple(self._contents.queries.values())
+
+    def reactions(self, duty: str) -> tuple[QueryDefinition, ...]:
+        """The queries of all alerts, or of all decisions, in order."""
+        return tuple(query for query in self.queries() if query.duty == duty)
 
     def view(self, name: str) -> ViewDefinition | None:
         """The view of that name."""
@@ -338,6 +351,8 @@ class Catalog:
                 known = self._contents.queries
             case "VIEW":
                 known = self._contents.views
+            case "ALERT" | "DECISION":
+                known = {query.name.lower(): query for query in self.reactions(kind)}
             case "PHENOMENON":
                 known = self._contents.phenomena
             case _:

@@ -27,7 +27,7 @@ from nilometer.redaction import redacted
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-VERSION = 7
+VERSION = 8
 """The version of the tables that this program reads and writes."""
 
 Migration = Callable[["Connection"], None]
@@ -63,6 +63,12 @@ def _add_stops(connection: Connection) -> None:
     add_stops(connection)
 
 
+def _add_made_by(connection: Connection) -> None:
+    from nilometer.catalog.store_migrations import add_made_by
+
+    add_made_by(connection)
+
+
 def _add_phenomena(connection: Connection) -> None:
     from nilometer.catalog.store_migrations import add_phenomena
 
@@ -75,7 +81,8 @@ MIGRATIONS: dict[int, Migration] = {
     3: _add_form,
     4: _add_coordinates,
     5: _add_stops,
-    6: _add_phenomena,
+    6: _add_made_by,
+    7: _add_phenomena,
 }
 """Version -> the migration of the tables to the next version, which runs in the transaction that opens the
 catalog."""

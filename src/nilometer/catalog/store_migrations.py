@@ -59,6 +59,15 @@ def add_stops(connection: sql.Connection) -> None:
         connection.execute(sql.text(f"ALTER TABLE {name} ADD COLUMN stops BOOLEAN DEFAULT FALSE NOT NULL"))
 
 
+def add_made_by(connection: sql.Connection) -> None:
+    """Version 6 -> 7: a query gets `made_by`, NULL at first: it belongs to no alert and no decision."""
+    schema = connection.get_execution_options().get("schema_translate_map", {}).get(None)
+    name = "queries" if schema is None else f"{schema}.queries"
+    columns = sql.inspect(connection).get_columns("queries", schema=schema)
+    if not any(column["name"] == "made_by" for column in columns):
+        connection.execute(sql.text(f"ALTER TABLE {name} ADD COLUMN made_by TEXT"))
+
+
 def add_phenomena(connection: sql.Connection) -> None:
-    """Version 6 -> 7: phenomena have a table of their own."""
+    """Version 7 -> 8: phenomena have a table of their own."""
     phenomena.create(connection, checkfirst=True)

@@ -144,7 +144,12 @@ def _query_rows(query: QueryDefinition, position: int) -> Rows:
     at = query.starting if isinstance(query.starting, int) else None
     word = query.starting if isinstance(query.starting, str) else None
     row = {"key": query.name.lower(), "position": position, "name": query.name, "text": query.text}
-    return [(tables.queries, row | {"starting": word, "starting_at": at, "stops": query.stops})]
+    return [
+        (
+            tables.queries,
+            row | {"starting": word, "starting_at": at, "stops": query.stops, "made_by": query.made_by},
+        )
+    ]
 
 
 def _view_rows(view: ViewDefinition, position: int) -> Rows:
@@ -262,7 +267,9 @@ def load_contents(connection: sql.Connection) -> Contents:
         )
     for row in _ordered(connection, tables.queries):
         starting = row.starting if row.starting_at is None else row.starting_at
-        contents.queries[row.key] = QueryDefinition(row.name, row.text, starting, stops=bool(row.stops))
+        contents.queries[row.key] = QueryDefinition(
+            row.name, row.text, starting, stops=bool(row.stops), made_by=row.made_by
+        )
     for row in _ordered(connection, tables.views):
         contents.views[row.key] = ViewDefinition(row.name, row.text, tuple(row.column_names))
     for row in _ordered(connection, tables.phenomena):

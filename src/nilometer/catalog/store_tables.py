@@ -131,9 +131,10 @@ queries = sql.Table(
     sql.Column("starting", sql.Text),
     sql.Column("starting_at", sql.BigInteger),
     sql.Column("stops", sql.Boolean, nullable=False, server_default=sql.false()),
+    sql.Column("made_by", sql.Text),
 )
 """Standing queries: `starting` is BEGINNING, or `starting_at` is a time in microseconds, or neither: from
-now. `stops`: ON ERROR STOP."""
+now. `stops`: ON ERROR STOP. `made_by`: the alert or decision that it belongs to."""
 
 views = sql.Table(
     "views",

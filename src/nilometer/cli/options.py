@@ -40,7 +40,7 @@ CatalogOption = Annotated[
 ]
 ForceOption = Annotated[
     bool,
-    typer.Option("--force", help="Run it even if it asks for more than [limits] in nilometer.toml allow."),
+    typer.Option("--force", help="Run it even if it asks for more than \\[limits] in nilometer.toml allow."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 SetOption = Annotated[

@@ -92,6 +92,7 @@ def own(
     to serve HTTP."""
     from nilometer.engine.hosts import host_name
     from nilometer.errors import ConfigurationError
+    from nilometer.live.alerts.alerting import Alerting
     from nilometer.live.delivery import Deliveries, open_routes
     from nilometer.live.owner.changes import take_up
     from nilometer.live.roster import Roster
@@ -125,6 +126,7 @@ def own(
         routes = open_routes(database, routes_of(to or (), [definition.name for definition in found]))
         with Deliveries(routes) as deliveries, roster, ExitStack() as stack:
             roster.begin(alone=not serving)
+            roster.alerting = alerting = stack.enter_context(Alerting(owner.station, say=message))
             if http is not None and pushes is not None:
                 stack.enter_context(_serve_http(owner, http, pushes))
             if not roster.queries and not roster.paused and not serving:
@@ -143,6 +145,7 @@ def own(
 
             def besides() -> None:
                 owner.attend()
+                alerting.look()
                 report_deliveries(deliveries, states)
                 roster.look()
 

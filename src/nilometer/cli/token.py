@@ -31,6 +31,12 @@ def create(
         typer.Option("--role", help="read, write (also adds readings) or admin (also declares and drops)."),
     ],
     name: NameOption = "default",
+    requests: Annotated[
+        float | None, typer.Option("--requests", min=0.01, help="At most so many requests a second.")
+    ] = None,
+    rows: Annotated[
+        float | None, typer.Option("--rows", min=0.01, help="At most so many rows of readings a second.")
+    ] = None,
     data: DataOption = None,
     catalog: CatalogOption = None,
 ) -> None:
@@ -43,18 +49,30 @@ def create(
 
     if role not in list(Role):
         raise ConfigurationError(f"there is no role '{role}'", hint=f"there are: {', '.join(Role)}")
-    print(_tokens(data, catalog).create(name, Role(role)))
+    print(_tokens(data, catalog).create(name, Role(role), requests, rows))
     message(f"the token '{name}' may {role}; it is not shown again")
 
 
 @commands.command("list")
 def list_tokens(data: DataOption = None, json: JsonOption = False, catalog: CatalogOption = None) -> None:
-    """List the tokens: name, role, and when each was created.
+    """List the tokens: name, role, what each may do in a second, and when it was created.
 
     Example: nilometer token list --data field/
     """
     found = _tokens(data, catalog).all()
-    print_records([{"name": one.name, "role": one.role.value, "created": one.created} for one in found], json)
+    print_records(
+        [
+            {
+                "name": one.name,
+                "role": one.role.value,
+                "requests": one.requests,
+                "rows": one.rows,
+                "created": one.created,
+            }
+            for one in found
+        ],
+        json,
+    )
     if not found:
         message("there are no tokens; only this machine may use the server")
 

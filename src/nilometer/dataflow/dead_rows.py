@@ -34,7 +34,7 @@ class Kind(Enum):
 
 
 def kind_of(flow: Dataflow, place: int) -> Kind:
-    """What the rows are that a stage is given."""
+    """The kind of the rows that a stage is given."""
     stage = flow.stages[place]
     if isinstance(stage.worker, StreamReader):
         return Kind.READ

@@ -29,6 +29,7 @@ from nilometer.catalog.extents import Stream
 from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.answers import Answers
 from nilometer.dataflow.dead_rows import DeadRows
+from nilometer.dataflow.family_queries import occurrences
 from nilometer.dataflow.group import Group, Taken
 from nilometer.dataflow.ledger import Ledger, QueryLedger
 from nilometer.dataflow.pace import Pace
@@ -39,7 +40,6 @@ from nilometer.dataflow.run import answer_schema
 from nilometer.dataflow.schedulers import RoundRobin, Scheduler
 from nilometer.dataflow.sources import Entry, Extents, TableVersion
 from nilometer.dataflow.start import Failure, Start
-from nilometer.dataflow.window_queries import occurrences
 from nilometer.errors import ConfigurationError
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.operators.set_aside import Letter

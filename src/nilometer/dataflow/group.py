@@ -12,14 +12,19 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from nilometer.dataflow.analysis import Work, measures, remark, state_sizes
 from nilometer.dataflow.answers import Answers
 from nilometer.dataflow.books import Books
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.dead_rows import DeadRows, Kind, kind_of
+from nilometer.dataflow.family import Family, FamilyBank, FamilyMember
+from nilometer.dataflow.family_queries import family_query
 from nilometer.dataflow.filter_bank import FilterBank, Member
 from nilometer.dataflow.filters import Filter, stateless_over
+from nilometer.dataflow.join_bank import JoinBank, JoinMember
+from nilometer.dataflow.join_queries import JoinQuery
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.pace import Pace
 from nilometer.dataflow.policy import Policy
@@ -35,16 +40,15 @@ from nilometer.dataflow.stages import (
     rows_at_once,
     shed_by,
 )
-from nilometer.dataflow.watermark import Leaf, query_watermark
-from nilometer.dataflow.window_bank import Family, WindowBank, WindowMember
-from nilometer.dataflow.window_queries import window_query
+from nilometer.dataflow.watermark import Leaf
+from nilometer.dataflow.window_bank import WindowBank, WindowMember
+from nilometer.dataflow.window_queries import WindowQuery
 from nilometer.errors import NilometerError
 from nilometer.operators.set_aside import Letter
 from nilometer.plan import physical
 from nilometer.plan.explain import explain_text
-from nilometer.types import format_duration
 
-Banked = Member | WindowMember
+Banked = Member | FamilyMember
 Top = int | Banked
 
 
@@ -67,10 +71,11 @@ class Group:
         self.roots: dict[str, Root] = {}
         self._tops: dict[str, int] = {}
         self._bounded: dict[str, Answers] = {}
-        self._restored: set[Top | Family] = set()
+        self._restored: set[Top | Family[Any]] = set()
         self._extents = extents
         self._banks: dict[str, FilterBank] = {}
-        self._windows: dict[str, WindowBank] = {}
+        self._families: dict[tuple[type, tuple[str, ...]], FamilyBank[Any, Any]] = {}
+        """By the kind of the queries and their streams."""
         self._members: dict[physical.Node, Banked] = {}
         self._users: defaultdict[int, set[str]] = defaultdict(set)
         self._books: defaultdict[int, Books] = defaultdict(Books)
@@ -108,15 +113,22 @@ class Group:
             work = Filter(plan, self._extents)
             member = Member(self._banks.setdefault(work.stream, FilterBank(work.stream)), work)
         else:
-            query = window_query(plan)
+            query = family_query(plan)
             if query is None:
                 return None
-            bank = self._windows.get(query.stream)
-            if bank is None:
-                bank = self._windows[query.stream] = WindowBank(query.stream)
-            member = WindowMember(bank, plan, query, self._extents)
+            member = self._family_member(plan, query)
         self._members[plan] = member
         return member
+
+    def _family_member(self, plan: physical.Node, query: WindowQuery | JoinQuery) -> FamilyMember:
+        bank = self._families.setdefault(
+            (type(query), query.streams), WindowBank() if isinstance(query, WindowQuery) else JoinBank()
+        )
+        if isinstance(query, WindowQuery):
+            assert isinstance(bank, WindowBank), "aggregates of windows in another bank"
+            return WindowMember(bank, plan, query, self._extents)
+        assert isinstance(bank, JoinBank), "joins of windows in another bank"
+        return JoinMember(bank, plan, query, self._extents)
 
     def remove(self, name: str) -> None:
         """Remove a query, and every stage and filter that only it used."""
@@ -145,12 +157,12 @@ class Group:
                 del self._members[root.plan]
             self._restored.discard(member)
         self._banks = {stream: bank for stream, bank in self._banks.items() if bank.members}
-        self._windows = {stream: bank for stream, bank in self._windows.items() if bank.families}
+        self._families = {kind: bank for kind, bank in self._families.items() if bank.families}
 
     def absorb(self, other: Group) -> bool:
         """Take over the queries of another group that stands at the same place of the same streams and will be given
         the same tuples. Only filters can be taken over: they have no state but their books."""
-        if other.flow.stages or other._windows or other._bounded or other.pace.has_version:
+        if other.flow.stages or other._families or other._bounded or other.pace.has_version:
             return False
         for name, root in other.roots.items():
             member = root.top
@@ -233,20 +245,19 @@ class Group:
                 for name in self._set_aside(member, letters, Kind.READ, stopped):
                     self.roots[name].answers.put(kept)
             bank.letters.clear()
-        for stream, windows in self._windows.items():
-            if stream in arrivals:
-                windows.step(arrivals[stream], now, self.pace.inlets[stream])  # type: ignore[arg-type]
-            for failed_member, error in windows.failures:
+        for families in self._families.values():
+            families.step(arrivals, now, self.pace.inlets)
+            for failed_member, error in families.failures:
                 stopped |= dict.fromkeys(queries_of(failed_member), error)
-            windows.failures.clear()
-            for window, letters, kind in windows.letters:
-                self._set_aside(window, letters, kind, stopped)
-            windows.letters.clear()
-            for window, deferred in windows.deferred:
-                for answers in window.outputs:
+            families.failures.clear()
+            for one, letters, kind in families.letters:
+                self._set_aside(one, letters, kind, stopped)
+            families.letters.clear()
+            for one, deferred in families.deferred:
+                for answers in one.outputs:
                     if answers.name not in stopped:
                         answers.put(deferred)
-            windows.deferred.clear()
+            families.deferred.clear()
         for name, top in self._tops.items():
             if name in stopped:
                 continue
@@ -297,9 +308,7 @@ class Group:
     def watermark(self, name: str) -> int:
         """The watermark of a query. After the end of its stream, a window goes on until it is empty."""
         top = self.roots[name].top if name in self.roots else None
-        if isinstance(top, WindowMember) and (inlet := self.pace.inlets[top.query.stream]).ended:
-            return query_watermark(top.query.leaves, {top.query.stream: inlet.door}, {top.query.stream})
-        return self.pace.watermark
+        return top.watermark(self.pace.inlets) if isinstance(top, FamilyMember) else self.pace.watermark
 
     def analysis(self, name: str) -> str:
         """The plan of a query with the work of each operator since this process began, and how many other queries
@@ -311,8 +320,8 @@ class Group:
                 f"{count:,} {what}" for what, count in root.top.ledger.as_dict().items() if count
             )
             return f"{explain_text(root.plan)}\n-- one filter bank with {others} other queries: {account}"
-        if isinstance(root.top, WindowMember):
-            return self._window_analysis(root.top, root.plan)
+        if isinstance(root.top, FamilyMember):
+            return self._family_analysis(root.top, root.plan)
         used = set(self.flow.below(root.top))
         found = measures(self.flow, root.plan, state_sizes(self.flow, used))
 
@@ -336,7 +345,7 @@ class Group:
                 one.top in bank.members for one in self.roots.values() if isinstance(one.top, Member)
             )
             return Work(self._filtering[stream] / max(1, filters), filters - 1)
-        if isinstance(top, WindowMember):
+        if isinstance(top, FamilyMember):
             family = top.family
             return Work(family.meter.nanoseconds / len(family.members), len(family.members) - 1)
         used = set(self.flow.below(top))
@@ -351,7 +360,7 @@ class Group:
         """The size of a query's state now."""
         return sum(len(pane) for panes in self.snapshot(name).values() for pane in panes.values())
 
-    def _window_analysis(self, member: WindowMember, plan: physical.Node) -> str:
+    def _family_analysis(self, member: FamilyMember, plan: physical.Node) -> str:
         flow, found = member.measured(plan, self._extents)
         family = member.family
         others = len(family.members) - 1
@@ -365,8 +374,7 @@ class Group:
             own = place == flow.root and transforms > 0
             return remark(measure, inputs=len(node.inputs)) + ("" if own else shared)  # type: ignore[attr-defined]
 
-        slices = f"{family.store.size:,} partials in slices of {format_duration(family.store.step)}"
-        return f"{explain_text(plan, note)}\n-- {slices}, shared with {others} other queries"
+        return f"{explain_text(plan, note)}\n-- {member.described()}, shared with {others} other queries"
 
     # ---- state -------------------------------------------------------------------------------------------------------
 
@@ -384,8 +392,8 @@ class Group:
         """Restore a snapshot of the same plan. Returns False if a part was already restored for another query, and
         the snapshot differs from its state."""
         for key, top in self._stateful(name):
-            part: Top | Family = top
-            if isinstance(top, WindowMember):
+            part: Top | Family[Any] = top
+            if isinstance(top, FamilyMember):
                 top.move(panes[key])
                 part = top.family
             shared = part in self._restored or self._used_by_others(name, top)
@@ -420,7 +428,7 @@ class Group:
         return {*self.flow.stages, *self._members.values()}
 
     def _used_by_others(self, name: str, top: Top) -> bool:
-        if isinstance(top, WindowMember):
+        if isinstance(top, FamilyMember):
             return False  # its family says whether it was restored
         return len(top.outputs) > 1 if isinstance(top, Member) else bool(self._users[top] - {name})
 

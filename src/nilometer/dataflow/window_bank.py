@@ -13,59 +13,52 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import perf_counter_ns
+from typing import Any
 
 import numpy as np
-import polars as pl
 
 from nilometer.algebra.grid import Grid
 from nilometer.algebra.summary import READINGS
 from nilometer.dataflow.analysis import Measure, measures
-from nilometer.dataflow.answers import Answers
-from nilometer.dataflow.books import Books
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.dataflow.dead_rows import Kind
 from nilometer.dataflow.failures import failure_of
+from nilometer.dataflow.family import Failures, Family, FamilyBank, FamilyMember, Letters
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.meter import Meter
-from nilometer.dataflow.part import Part, Rows
-from nilometer.dataflow.pushed import Arrival, PushedInlet
+from nilometer.dataflow.pace import Inlet
+from nilometer.dataflow.part import Part
+from nilometer.dataflow.pushed import Arrival
 from nilometer.dataflow.sources import Extents
-from nilometer.dataflow.stages import Round, Stage, Transform
-from nilometer.dataflow.watermark import query_watermark
+from nilometer.dataflow.stages import Round, Stage
 from nilometer.dataflow.window_queries import WindowQuery
 from nilometer.errors import NilometerError, ResourceError
 from nilometer.kernels.arrays import Integers
-from nilometer.operators.set_aside import Letter, collecting
+from nilometer.operators.set_aside import collecting
 from nilometer.operators.window_aggregate.slice_store import Slices, SliceStore, fits_into, part_of
 from nilometer.operators.window_scope import Scope
 from nilometer.plan import physical
+from nilometer.types import format_duration
 
 ROWS_AT_ONCE = 1 << 22
 """About how many rows of answers are made in one walk."""
 
-Failures = list[tuple["WindowMember", NilometerError]]
-Letters = list[tuple["WindowMember", list[Letter], Kind]]
 
-
-class WindowMember:
-    """One query over a family's slices. Equal queries are one member with several answers."""
+class WindowMember(FamilyMember):
+    """One aggregate over a family's slices."""
 
     name = "SLICES"
+    family: WindowFamily
+    query: WindowQuery
 
     def __init__(self, bank: WindowBank, plan: physical.Node, query: WindowQuery, extents: Extents) -> None:
-        self.bank = bank
-        self.query = query
-        self.scope = query.spec.scope
-        self.outputs: dict[Answers, None] = {}
         flow = Dataflow(plan, extents)
         top = flow.stages[flow.root]
+        super().__init__(bank, query, top.transforms)
+        self.scope = query.spec.scope
         self.inputs: tuple[Stage, ...] = tuple(flow.stages[place] for place in top.inputs)
         """The readers of what the aggregate takes: the stream's rows first."""
-        self.transforms: tuple[Transform, ...] = tuple(top.transforms)
-        self.meters = [Meter() for _ in self.transforms]
-        """The work of the transforms. If they leave no row out, one query does them for all that do the same."""
-        self.made = 0
-        """The number of rows of its windows."""
+        self._bank = bank
         self.family = bank.add(self)
 
     @property
@@ -74,70 +67,33 @@ class WindowMember:
         assert self.scope.reach is not None, "a window without a start"
         return self.scope.reach
 
-    def give(self, rows: Rows) -> None:
-        """Put rows into the answers of the member's queries. If rows were set aside, those queries get them that go on."""
-        if self.family.doubtful:
-            self.bank.deferred.append((self, rows))
-            return
-        for queue in self.outputs:
-            queue.put(rows)
-
     def measured(
         self, plan: physical.Node, extents: Extents
     ) -> tuple[Dataflow, dict[physical.Node, Measure]]:
-        """The work of each node of the query's plan, for EXPLAIN ANALYZE."""
         flow, family = Dataflow(plan, extents), self.family
         top = flow.stages[flow.root]
         for place, stage in zip(top.inputs, family.inputs, strict=True):
             flow.stages[place].meters = stage.meters
         work = family.meter
-        done = self.meters
-        if not self.query.selects:
-            alike = (member for member in family.members if member.query.shape == self.query.shape)
-            times = max((member.meters for member in alike), key=lambda meters: sum(m.rounds for m in meters))
-            done = [Meter(one.rounds, self.made, self.made, one.nanoseconds) for one in times]
-        top.meters = [Meter(work.rounds, work.rows_in, self.made, work.nanoseconds), *done]
+        top.meters = [Meter(work.rounds, work.rows_in, self.made, work.nanoseconds), *self.own_meters()]
         return flow, measures(flow, plan, {flow.root: sum(map(len, self.snapshot().values()))})
 
-    @property
-    def ledger(self) -> QueryLedger:
-        """The accounts of the tuples that the family was given."""
-        return self.family.books.ledger
-
-    def snapshot(self) -> dict[str, bytes]:
-        """The state of the family."""
-        return self.family.snapshot()
+    def described(self) -> str:
+        store = self.family.store
+        return f"{store.size:,} partials in slices of {format_duration(store.step)}"
 
     def move(self, panes: Mapping[str, bytes]) -> None:
         """Go into the family whose slices have the form of a snapshot's."""
         step, shift = json.loads(panes["slices"])
         if (step, shift) != (self.family.store.step, self.family.store.shift):
-            self.bank.drop(self)
-            self.family = self.bank.add(self, (step, shift))
-
-    def restore(self, panes: dict[str, bytes]) -> None:
-        """Restore the family from a snapshot."""
-        self.family.restore(panes)
+            self._bank.drop(self)
+            self.family = self._bank.add(self, (step, shift))
 
 
-class WindowBank:
-    """The families over one stream. `failures` holds the members that met an error; the others go on. `letters` holds
-    the rows that were set aside."""
+class WindowBank(FamilyBank[WindowMember, "WindowFamily"]):
+    """The families over one stream."""
 
-    def __init__(self, stream: str) -> None:
-        self.stream = stream
-        self.failures: Failures = []
-        self.letters: Letters = []
-        self.deferred: list[tuple[WindowMember, Rows]] = []
-        """Answers of a round in which rows were set aside."""
-        self.families: list[Family] = []
-
-    @property
-    def members(self) -> Iterator[WindowMember]:
-        """All queries."""
-        return (member for family in self.families for member in family.members)
-
-    def add(self, member: WindowMember, slicing: tuple[int, int] | None = None) -> Family:
+    def add(self, member: WindowMember, slicing: tuple[int, int] | None = None) -> WindowFamily:
         """Put a query into the family whose slices serve it, or those of this form, or into a new family."""
         query = member.query
         for family in self.families:
@@ -148,21 +104,10 @@ class WindowBank:
             if fits and not family.moved and family.key == query.family:
                 break
         else:
-            family = Family(query, slicing or query.slicing, member.inputs)
+            family = WindowFamily(query, slicing or query.slicing, member.inputs)
             self.families.append(family)
         family.add(member)
         return family
-
-    def drop(self, member: WindowMember) -> None:
-        """Remove a query, and its family if it was the last."""
-        member.family.drop(member)
-        if not member.family.members:
-            self.families.remove(member.family)
-
-    def step(self, arrival: Arrival, now: Round, inlet: PushedInlet) -> None:
-        """Serve the stream's tuples of a round to all families."""
-        for family in self.families:
-            family.step(arrival, now, inlet, self.failures, self.letters)
 
 
 class _Due:
@@ -183,53 +128,32 @@ class _Due:
         return (member for listed in self.shapes.values() for member, _ in listed)
 
 
-class Family:
+class WindowFamily(Family[WindowMember]):
     """The queries with the same rows, grouping and aggregates, and their slices."""
 
     def __init__(self, query: WindowQuery, slicing: tuple[int, int], inputs: tuple[Stage, ...]) -> None:
-        self.inputs = inputs
-        self.key = query.family
         self.store = SliceStore(query.spec, *slicing)
-        self.books = Books()
-        self.meter = Meter()
-        self.members: dict[WindowMember, None] = {}
-        self.moved = False
-        self.doubtful = False
+        super().__init__(query.family, self.store)
+        self.inputs = inputs
         self._stream = query.stream
         self._due: list[_Due] | None = None
         self._widest = 0
-        self._saved: dict[str, bytes] | None = None
 
-    def add(self, member: WindowMember) -> None:
-        """Add a query."""
-        self.members[member] = None
+    def changed(self) -> None:
         self._due = None
-
-    def drop(self, member: WindowMember) -> None:
-        """Remove a query."""
-        del self.members[member]
-        self._due = None
-
-    # ---- state -------------------------------------------------------------------------------------------------------
-
-    def snapshot(self) -> dict[str, bytes]:
-        """The slices and the books; one object for all queries until the next round."""
-        if self._saved is None:
-            self._saved = self.store.snapshot() | self.books.snapshot()
-        return self._saved
-
-    def restore(self, panes: dict[str, bytes]) -> None:
-        """Take back a snapshot."""
-        self.store.restore(panes)
-        self.books.restore(panes)
-        self._saved = panes
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
 
     def step(
-        self, arrival: Arrival, now: Round, inlet: PushedInlet, failures: Failures, letters: Letters
+        self,
+        arrivals: Mapping[str, Arrival],
+        now: Round,
+        inlets: Mapping[str, Inlet],
+        bank: FamilyBank[WindowMember, Any],
     ) -> None:
-        """Take the tuples of a round, and answer every window that is complete."""
+        arrival, failures, letters = arrivals.get(self._stream), bank.failures, bank.letters
+        if arrival is None:
+            return
         self.moved, self._saved = True, None
         began, taken = perf_counter_ns(), 0
         try:
@@ -254,8 +178,8 @@ class Family:
                 letters.extend((member, set_aside, kind) for member in self.members if set_aside)
             self._bound(failures)
             first = now.first_ticks.get(self._stream)
-            if inlet.ended:
-                self._finish(first, inlet, failures, letters)
+            if inlets[self._stream].ended:
+                self._finish(first, inlets, failures, letters)
             else:
                 self._advance(self._classes(), first, now.watermark, failures, letters)
         except Exception as error:
@@ -273,14 +197,13 @@ class Family:
             self._answer(due, first, since, watermark, failures, letters)
         self.store.done(watermark, self._widest)
 
-    def _finish(self, first: int | None, inlet: PushedInlet, failures: Failures, letters: Letters) -> None:
+    def _finish(
+        self, first: int | None, inlets: Mapping[str, Inlet], failures: Failures, letters: Letters
+    ) -> None:
         """The stream has ended: for each query time goes on until its window is empty."""
         since = self.store.since
         self._classes()
-        ends = {
-            member: query_watermark(member.query.leaves, {self._stream: inlet.door}, {self._stream})
-            for member in self.members
-        }
+        ends = {member: member.watermark(inlets) for member in self.members}
         until = max(ends.values(), default=since)
         self.store.settle(until)
         for member, end in ends.items():
@@ -349,12 +272,12 @@ class Family:
         member, _ = listed[0]
         rows = self.store.rows_of(slices)
         if member.query.selects:
-            made = [(one, at, _applied(one, rows[starts[at] : ends[at]])) for one, at in listed]
+            made = [(one, at, one.applied(rows[starts[at] : ends[at]])) for one, at in listed]
             for one, at, frame in made:
                 one.made += ends[at] - starts[at]
                 one.give(frame)
             return
-        frame = _applied(member, rows)
+        frame = member.applied(rows)
         for one, at in listed:
             if ends[at] > starts[at]:
                 one.made += ends[at] - starts[at]
@@ -373,7 +296,7 @@ class Family:
             try:
                 with collecting() as made:
                     rows = self.store.rows_of(part_of(slices, starts[at], ends[at]))
-                    answers = _applied(member, rows)
+                    answers = member.applied(rows)
                 if made:
                     letters.append((member, made, Kind.MADE))
                     self.doubtful = True
@@ -395,12 +318,3 @@ def _only(
     own = Slices(found, slices.groups[order], slices.ticks[order], closes)
     after = closes.tolist()
     return own, [(member, place[at]) for member, at in listed], [0, *after[:-1]], after
-
-
-def _applied(member: WindowMember, rows: pl.DataFrame) -> pl.DataFrame:
-    began = perf_counter_ns()
-    for transform, meter in zip(member.transforms, member.meters, strict=True):
-        given = rows.height
-        rows = transform(rows)
-        began = meter.note(given, rows.height, began)
-    return rows

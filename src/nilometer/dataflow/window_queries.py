@@ -7,6 +7,7 @@ Those with the same rows, grouping and aggregates are answered from one store of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -35,6 +36,11 @@ class WindowQuery:
     shape: tuple[Any, ...]
     selects: bool
     summarised: Summarised | None = None
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The one stream."""
+        return (self.stream,)
 
     @property
     def family(self) -> tuple[Any, ...]:
@@ -73,17 +79,15 @@ def window_query(plan: physical.Node) -> WindowQuery | None:
     slicing = shareable(spec)
     if slicing is None:
         return None
-    shape = tuple(
-        (type(one), *(getattr(one, field.name) for field in fields(one) if field.name != "input"))
-        for one in above
-    )
+    shape = shape_of(above)
     selects = any(isinstance(one, physical.Select) for one in above)
     stream = acquire.stream.name.lower()
     return WindowQuery(spec, stream, rows, slicing, leaves(plan), shape, selects, summarised)
 
 
-def occurrences(plan: physical.Node) -> frozenset[Leaf]:
-    """The occurrences of streams by which queries are grouped. Windows that share slices count as one: while their
-    stream runs they have the same watermark, and after its end each has its own (window_bank.py)."""
-    query = window_query(plan)
-    return frozenset(leaves(plan)) if query is None else frozenset({Leaf(query.stream, (), False)})
+def shape_of(above: Sequence[physical.Node]) -> tuple[Any, ...]:
+    """What some nodes without state do, whatever is below them."""
+    return tuple(
+        (type(one), *(getattr(one, field.name) for field in fields(one) if field.name != "input"))
+        for one in above
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -273,11 +273,17 @@ class Data:
 
     def _answers(self, stream: Stream) -> list[Entry]:
         """The answers that are kept of the standing query that the stream is."""
+        from nilometer.catalog.answer_streams import audited
         from nilometer.dataflow import Batch
         from nilometer.live.answers_adapter import readings_of
         from nilometer.live.standing import result_logs
+        from nilometer.live.verdicts import frame_of_verdicts, verdicts_of
 
         assert self.base is not None, "answers are kept in a data directory"
+        decision = audited(stream)
+        if decision is not None:
+            records = [asdict(one) for one in verdicts_of(self.base, decision)]
+            return [Batch(frame_of_verdicts(stream, records))] if records else []
         logs = result_logs(self.base, stream.name)
         return [Batch(readings_of(stream, rows)) for log in logs for rows in log.answers()]
 
@@ -293,7 +299,9 @@ class Data:
         answered = (
             (path.name for path in queries.iterdir()) if queries is not None and queries.is_dir() else ()
         )
-        return frozenset((*self.files, *self.appended, *map(unquote, logged), *answered))
+        audits = None if self.base is None else self.base / ".nilometer" / "decisions"
+        audited = (f"{one.name}_audit" for one in audits.iterdir()) if audits and audits.is_dir() else ()
+        return frozenset((*self.files, *self.appended, *map(unquote, logged), *answered, *audited))
 
     def has(self, stream: Stream) -> bool:
         """Whether the stream has a file or any appended readings."""

@@ -8,19 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from nilometer.catalog import Catalog, QueryDefinition, Stream
+from nilometer.catalog import Catalog, Stream
 from nilometer.catalog.catalog import PhenomenonDefinition, ViewDefinition
+from nilometer.catalog.check_drop import check_drop
 from nilometer.catalog.doubtful_units import doubtful_units
 from nilometer.engine.data import Data
 from nilometer.engine.declaration import columns_text, form_text
 from nilometer.engine.declare import sensor_of, snee_streams, stream_of, table_of
+from nilometer.engine.definition import query_definition
 from nilometer.engine.hosts import host_name
 from nilometer.engine.opening import open_data, open_stream
 from nilometer.engine.query import Query
+from nilometer.engine.reactions import reaction_of, show_alerts, show_decisions
 from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.language import ast, parse, parse_script, print_statement
 from nilometer.memory import give
-from nilometer.plan import logical
 from nilometer.redaction import redacted
 from nilometer.settings_file import apply_settings
 from nilometer.types import format_duration, format_time, parse_time
@@ -44,6 +46,8 @@ CHANGING = (
     ast.CreateQuery,
     ast.CreateView,
     ast.CreatePhenomenon,
+    ast.CreateAlert,
+    ast.CreateDecision,
     ast.Replace,
     ast.Pause,
     ast.Resume,
@@ -139,12 +143,15 @@ class Database:
                         )
                     )
                 case ast.CreateQuery():
-                    self.catalog.add_query(self._definition(statement, text, parameters))
+                    self.catalog.add_query(query_definition(self, statement, text, parameters))
+                case ast.CreateAlert() | ast.CreateDecision():
+                    self.catalog.add_query(reaction_of(self, statement, text))
                 case ast.CreateView(name=name, columns=columns, query=query):
                     self._add_view(name, columns, query, text, parameters)
                 case ast.CreatePhenomenon():
                     self._add_phenomenon(statement, text, parameters)
                 case ast.Drop(kind=kind, name=name, if_exists=if_exists, stream=stream):
+                    check_drop(self.catalog, kind, str(name))
                     self.catalog.drop(kind, name, if_exists, stream)
                 case ast.Show(kind=kind):
                     return self.show(kind)
@@ -162,7 +169,12 @@ class Database:
                 self.catalog.replace_stream(stream_of(created, text))
                 return
             case ast.CreateQuery(name=name):
-                definition = self._definition(replace(created, starting=None), text, {})
+                definition = query_definition(self, replace(created, starting=None), text, {})
+                self.catalog.drop("QUERY", name, if_exists=True)
+                self.catalog.add_query(definition)
+                return
+            case ast.CreateAlert(name=name) | ast.CreateDecision(name=name):
+                definition = reaction_of(self, created, text)
                 self.catalog.drop("QUERY", name, if_exists=True)
                 self.catalog.add_query(definition)
                 return
@@ -196,23 +208,6 @@ class Database:
     def _path(self, path: str) -> Path:
         found = Path(path)
         return found if found.is_absolute() or self.data.base is None else self.data.base / found
-
-    def _definition(
-        self, statement: ast.CreateQuery, text: str, parameters: Mapping[str, Any]
-    ) -> QueryDefinition:
-        name, query = statement.name, statement.query
-        # A query that does not bind is refused when it is declared.
-        found = Query(self, text, query, parameters).standing()
-        streams = [
-            node.stream for node in logical.walk_plan(found.logical) if isinstance(node, logical.Acquire)
-        ]
-        if any(stream.name.lower() == name.lower() for stream in streams):
-            raise ConfigurationError(f"'{name}' cannot read itself", hint="give one of them another name")
-        delay = max((stream.delay for stream in streams), default=0)
-        columns = tuple(found.schema.columns)
-        return QueryDefinition(
-            name, print_statement(query), statement.starting, columns, delay, statement.stops
-        )
 
     def _add_view(
         self,
@@ -272,12 +267,12 @@ class Database:
 
     # ---- asking ------------------------------------------------------------------------------------------------------
 
-    def sql(self, text: str, **parameters: Any) -> Query:
+    def sql(self, text: str, /, **parameters: Any) -> Query:
         """A query over the declared extents. Keyword arguments are its parameters."""
         self.refresh()
         return self.query_of(parse(text), text, **parameters)
 
-    def query_of(self, statement: ast.Statement | ast.QueryNode, text: str, **parameters: Any) -> Query:
+    def query_of(self, statement: ast.Statement | ast.QueryNode, text: str, /, **parameters: Any) -> Query:
         """A query that is already parsed."""
         if isinstance(statement, ast.QueryNode):
             return Query(self, text, statement, parameters)
@@ -286,7 +281,7 @@ class Database:
             hint="declarations stand in schema.sql; from Python, execute() takes them",
         ).at(text, statement.span)
 
-    def query(self, name: str, **parameters: Any) -> Query:
+    def query(self, name: str, /, **parameters: Any) -> Query:
         """A standing query of the catalog, with its parameters."""
         found = self.catalog.query(name)
         if found is None:
@@ -334,7 +329,7 @@ class Database:
         return deliver(self, name, to).rows
 
     def show(self, kind: str) -> list[dict[str, Any]]:
-        """STREAMS, TABLES, VIEWS, PHENOMENA, SENSORS, NETWORKS or QUERIES, as rows."""
+        """STREAMS, TABLES, VIEWS, PHENOMENA, SENSORS, NETWORKS, QUERIES, ALERTS or DECISIONS, as rows."""
         match kind.upper():
             case "STREAMS":
                 return [
@@ -383,6 +378,10 @@ class Database:
                 return [
                     {"name": q.name, "text": q.text, "starting": q.starting} for q in self.catalog.queries()
                 ]
+            case "ALERTS":
+                return show_alerts(self)
+            case "DECISIONS":
+                return show_decisions(self)
             case _:
                 raise ConfigurationError(f"cannot show '{kind}'")
 

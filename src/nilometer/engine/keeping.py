@@ -5,6 +5,7 @@ A change goes to the owner, or is recorded for the next one. A database follows 
 
 from __future__ import annotations
 
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,22 @@ REPLACED = ("QUERY", "VIEW", "STREAM", "TABLE", "PHENOMENON")
 
 
 class Keeping:
-    """Follows the owner's declarations; `known` are those that this database has, by key."""
+    """Follows the owner's declarations. `_known` are those that this database has, by key; None: those of `_script`,
+    which is parsed again only when something changes."""
 
     def __init__(self, database: Database, directory: Path) -> None:
-        self._database = database
+        # A weak reference: in a cycle with the database, its frames would stay in memory until Python collects garbage.
+        self._of = weakref.ref(database)
         self.directory = directory
-        self._known: dict[tuple[str, str], str] = {}
+        self._script = ""
+        self._known: dict[tuple[str, str], str] | None = None
         self._revision: str | None = None
+
+    @property
+    def _database(self) -> Database:
+        database = self._of()
+        assert database is not None, "a database calls its own keeping"
+        return database
 
     def execute(self, statement: ast.Statement, *, force: bool = False) -> str:
         """Carry out a change, in the owner or for the next one. Returns what was done. `force`: whatever the limits
@@ -109,6 +119,8 @@ class Keeping:
         from nilometer.live.owner.statements import differences, statements_of
 
         wanted = statements_of(";\n".join(texts))
+        if self._known is None:
+            self._known = {key: text for key, (_, text) in statements_of(self._script).items()}
         steps = differences(self._known, wanted)
         for step in steps:
             if step.what == "DROP" and step.kind not in ("SENSORS", "STREAMS"):
@@ -144,9 +156,7 @@ def open_kept(database: Database, directory: Path, script: str) -> None:
     if statements is None:
         # The script itself first: its errors have a place.
         database.execute(script)
-        from nilometer.live.owner.statements import statements_of
-
-        keeping._known = {key: text for key, (_, text) in statements_of(script).items()}
+        keeping._script = script
         if (directory / FOLDER / "control").exists():
             keeping._take(keeping._at_rest())
     else:

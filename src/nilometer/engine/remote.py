@@ -140,7 +140,7 @@ class RemoteDatabase:
 
     # ---- asking ------------------------------------------------------------------------------------------------------
 
-    def sql(self, text: str, **parameters: Any) -> RemoteQuery:
+    def sql(self, text: str, /, **parameters: Any) -> RemoteQuery:
         """A query. Keyword arguments are its parameters."""
         return RemoteQuery(self, text, parameters)
 

@@ -48,6 +48,14 @@ class Cursor:
         """The token `distance` places ahead, or the end."""
         return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
 
+    def at_place(self, index: int) -> Cursor:
+        """Another cursor over the same tokens, at that place."""
+        other = Cursor.__new__(Cursor)
+        other.text, other.tokens, other.index = self.text, self.tokens, index
+        other.token, other.expected, other.wanted_before = self.tokens[index], [], []
+        other.depth = self.depth
+        return other
+
     def at(self, *keys: str) -> bool:
         """Whether the next token is one of these words or symbols; this is not remembered for the error
         message."""

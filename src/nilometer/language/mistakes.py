@@ -207,6 +207,16 @@ def _foreign_symbol(place: Place) -> str | None:
 def _foreign_clause(place: Place) -> str | None:
     if place.before.key == "TOP" and place.found.kind is INT:
         return f"there is no TOP: write LIMIT {place.found.text} at the end of the query"
+    if place.found.key in ("RLIKE", "REGEXP"):
+        return "write regexp_like(text, pattern)"
+    if place.found.key == "," and place.tokens[place.index - 2].key == "LIMIT":
+        return f"write LIMIT rows OFFSET {place.before.text}"
+    if "SYSTEM_TIME" in (place.found.key, place.behind.key):
+        return "a stored table joins as it is at the tick: leave FOR SYSTEM_TIME out"
+    if place.found.key == "PIVOT":
+        return "write SUM(x) FILTER (WHERE name = 'a') AS a for each column"
+    if place.before.key == "WINDOW" and place.found.key in ("TUMBLING", "HOPPING", "SESSION"):
+        return "write FROM TUMBLE(s, 5 MINUTES), HOP(s, 1 MINUTE, 5 MINUTES) or SESSION(s, 5 MINUTES)"
     if place.before.key == "TABLESAMPLE":
         return "write SAMPLE EVERY 1 HOUR behind FROM, or choose sensors: WHERE id % 10 = 0"
     if place.before.key == "*" and place.found.key in ("EXCLUDE", "EXCEPT", "REPLACE"):
@@ -255,7 +265,9 @@ def _function_in_from(place: Place) -> str | None:
     """A source before a parenthesis: the name of a table function that does not exist."""
     if WINDOW_LABEL not in place.labels or place.found.key != "(" or place.before.kind is not WORD:
         return None
-    known = [*TABLE_FUNCTIONS, "TUMBLE", "HOP"]
+    if place.before.key == "LATERAL":
+        return "there is no LATERAL query: group it, and join it: JOIN (SELECT id, MAX(x) AS m ... GROUP BY id) q USING (id)"
+    known = [*TABLE_FUNCTIONS, "TUMBLE", "HOP", "CUMULATE", "UNNEST"]
     close = get_close_matches(place.before.key, known, n=1, cutoff=0.66)
     if close:
         return f"did you mean {close[0]}?"
@@ -290,6 +302,8 @@ def _order_of_clauses(place: Place) -> str | None:
 
 
 def _missing_from(place: Place) -> str | None:
+    if place.found.kind is END and (unclosed := _unclosed(place)) is not None:
+        return unclosed
     if place.before.key == "SELECT" and place.found.key == "FROM":
         return "name the columns, or write * for all of them"
     if "FROM" in place.labels and (

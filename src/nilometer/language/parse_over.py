@@ -8,8 +8,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from nilometer.errors import Span
 from nilometer.language import ast
-from nilometer.language.cursor import FLOAT, INT, STRING, Cursor
+from nilometer.language.cursor import END, FLOAT, INT, QUOTED, STRING, WORD, Cursor
 from nilometer.language.parse_expressions import parse_expressions, parse_number
 from nilometer.language.parse_queries import parse_sort_key
 from nilometer.language.vocabulary import UNIT_SPELLINGS, must_be_unit
@@ -20,9 +23,57 @@ CURRENT_ROW = "CURRENT ROW"
 def parse_over(cursor: Cursor, call: ast.FunctionCall, *, ignore_nulls: bool = False) -> ast.Over:
     """`OVER ( ... )`, whose function call is already read."""
     cursor.expect("OVER")
+    if cursor.at_name() and cursor.token.kind in (WORD, QUOTED):
+        behind, window = _named(cursor)
+        over = _over(window, call, ignore_nulls)
+        return replace(over, span=Span(call.span.start, behind))
     if not cursor.at("("):
         cursor.fail("'('", hint="write OVER (PARTITION BY ... ORDER BY ...)")
+    return _over(cursor, call, ignore_nulls)
+
+
+def _named(cursor: Cursor) -> tuple[int, Cursor]:
+    """Takes the name of a window; returns the end of the name, and a cursor at the parenthesis behind `WINDOW name
+    AS`, further on in the same SELECT."""
+    token = cursor.advance()
+    depth, distance, defining = 0, 0, False
+    while (found := cursor.peek(distance)).kind is not END and depth >= 0:
+        depth += {"(": 1, ")": -1}.get(found.key, 0)
+        defining |= depth == 0 and found.key == "WINDOW" and names_a_window(cursor, distance)
+        before = cursor.peek(distance - 1).key
+        if defining and depth == 0 and before in ("WINDOW", ",") and found.key == token.key:
+            window = cursor.at_place(cursor.index + distance + 2)
+            return token.span.end, window
+        distance += 1
+    cursor.refuse(
+        f"no window '{token.text}'",
+        token.span,
+        f"write OVER (PARTITION BY ... ORDER BY ...), or define it behind HAVING: WINDOW {token.text} AS (...)",
+    )
+
+
+def names_a_window(cursor: Cursor, distance: int = 0) -> bool:
+    """Whether `WINDOW name AS (` begins there, and not STEAM's clause `WINDOW = 30 SECONDS`."""
+    name, word, opening = (cursor.peek(distance + ahead) for ahead in (1, 2, 3))
+    return name.kind in (WORD, QUOTED) and word.key == "AS" and opening.key == "("
+
+
+def skip_named_windows(cursor: Cursor) -> None:
+    """`WINDOW name AS ( ... ), ...`, which the calls before it have already taken. One that nobody uses is read."""
+    if not (cursor.at("WINDOW") and names_a_window(cursor)):
+        return
     cursor.advance()
+    while True:
+        name = cursor.name()
+        cursor.expect("AS")
+        _over(cursor, ast.FunctionCall(name, (), span=cursor.token.span), False)
+        if not cursor.accept(","):
+            return
+
+
+def _over(cursor: Cursor, call: ast.FunctionCall, ignore_nulls: bool) -> ast.Over:
+    """The window between the parentheses."""
+    cursor.expect("(")
     partition: tuple[ast.Expression, ...] = ()
     if cursor.accept("PARTITION", "PARTITION BY"):
         cursor.expect("BY")

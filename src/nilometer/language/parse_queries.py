@@ -228,8 +228,11 @@ def _select(cursor: Cursor) -> ast.Select:
             )
         stream = cursor.advance().key
     distinct = cursor.at("DISTINCT")
+    first_of: tuple[ast.Expression, ...] = ()
     if distinct:
         cursor.advance()
+    if distinct and cursor.at("ON") and cursor.peek().key == "(":
+        distinct, first_of = False, _distinct_on(cursor)
     enclosed = _list_is_enclosed(cursor)
     if enclosed:
         cursor.advance()
@@ -251,7 +254,10 @@ def _select(cursor: Cursor) -> ast.Select:
         group_by = parse_expressions(cursor)
     having = parse_expression(cursor) if cursor.accept("HAVING") else None
     fill = _fill(cursor)
+    _named_windows(cursor)
     qualify = parse_expression(cursor) if cursor.accept("QUALIFY") else None
+    if first_of:
+        qualify = _first_of_each(cursor, first_of, tuple(items), qualify)
     sample, deliver = _service(cursor)
     return ast.Select(
         tuple(items),
@@ -290,6 +296,69 @@ def _list_is_enclosed(cursor: Cursor) -> bool:
         is_list |= depth == 1 and token.key in (",", "AS")
     is_list |= cursor.peek(distance - 1).key == "*"
     return is_list and cursor.peek(distance + 1).key == "FROM"
+
+
+def _distinct_on(cursor: Cursor) -> tuple[ast.Expression, ...]:
+    """PostgreSQL's `DISTINCT ON (a, b)`: the first row of each (a, b) in the order of ORDER BY."""
+    cursor.advance()
+    cursor.expect("(")
+    keys = parse_expressions(cursor)
+    cursor.expect(")")
+    return keys
+
+
+def _first_of_each(
+    cursor: Cursor,
+    keys: tuple[ast.Expression, ...],
+    items: tuple[ast.SelectItem, ...],
+    qualify: ast.Expression | None,
+) -> ast.Expression:
+    """`DISTINCT ON (a) ... ORDER BY a, b` is `QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY a, b) = 1`. The
+    cursor stands before ORDER BY, which is read here, and again for the whole."""
+    ahead = cursor.at_place(cursor.index)
+    if not ahead.accept("ORDER"):
+        cursor.refuse(
+            "DISTINCT ON needs an ORDER BY, which says which row of each is the first",
+            keys[0].span,
+            "such as ORDER BY id, time DESC: the newest row of each id",
+        )
+    ahead.expect("BY")
+    order = [parse_sort_key(ahead)]
+    while ahead.accept(","):
+        order.append(parse_sort_key(ahead))
+    names = {item.alias.lower(): item.expression for item in items if item.alias is not None}
+
+    def meant(expression: ast.Expression) -> ast.Expression:
+        match expression:
+            case ast.Constant(value=int(number)) if 0 < number <= len(items):
+                return items[number - 1].expression
+            case ast.Name(parts=(name,)) if name.lower() in names:
+                return names[name.lower()]
+            case _:
+                return expression
+
+    span = keys[0].span
+    row = ast.Over(
+        "ROW_NUMBER",
+        (),
+        partition=tuple(map(meant, keys)),
+        order=tuple(replace(key, expression=meant(key.expression)) for key in order),
+        span=span,
+    )
+    first = ast.Binary("=", row, ast.Constant(1, span=span), span=span)
+    return first if qualify is None else ast.Binary("AND", qualify, first, span=span)
+
+
+def _at_named_windows(cursor: Cursor) -> bool:
+    from nilometer.language.parse_over import names_a_window
+
+    return cursor.at("WINDOW") and names_a_window(cursor)
+
+
+def _named_windows(cursor: Cursor) -> None:
+    from nilometer.language.parse_over import skip_named_windows
+
+    skip_named_windows(cursor)
 
 
 def _fill(cursor: Cursor) -> str | None:
@@ -339,7 +408,7 @@ def _item(cursor: Cursor) -> ast.SelectItem:
 def _bounds(cursor: Cursor) -> tuple[ast.WindowBound, ...]:
     """STEAM's clause: `WINDOW = w`, or `WINDOW(a, b) = w1 AND WINDOW(b, c) = w2`."""
     start = cursor.token.start
-    if not cursor.accept("WINDOW"):
+    if _at_named_windows(cursor) or not cursor.accept("WINDOW"):
         return ()
     if cursor.accept("="):
         width = parse_duration(cursor)

@@ -16,6 +16,7 @@ from nilometer.language.parse_expressions import parse_number, starts_query
 from nilometer.language.parse_forms import parse_each, parse_format, parse_origin
 from nilometer.language.parse_phenomena import parse_definition
 from nilometer.language.parse_queries import parse_query
+from nilometer.language.parse_reactions import parse_alert, parse_decision
 from nilometer.language.parse_sources import parse_column_names
 from nilometer.language.parse_windows import parse_duration
 from nilometer.language.vocabulary import (
@@ -244,8 +245,7 @@ def _replace(cursor: Cursor, start: int) -> ast.Replace:
     kind = cursor.expect_any(*REPLACE_KINDS)
     if kind != "QUERY":
         created = _CREATIONS[kind](cursor, start)
-        assert isinstance(created, ast.CreateStream | ast.CreateTable | ast.CreateView | ast.CreatePhenomenon)
-        return ast.Replace(created, span=cursor.span_from(start))
+        return ast.Replace(created, span=cursor.span_from(start))  # type: ignore[arg-type]
     name = cursor.name("the query's name")
     state: str | None = None
     for first, *rest in (words.split() for words in STATES):
@@ -416,5 +416,7 @@ _CREATIONS: dict[str, Callable[[Cursor, int], ast.Statement]] = {
     "NETWORK": _create_network,
     "QUERY": _create_query,
     "VIEW": _create_view,
+    "ALERT": parse_alert,
+    "DECISION": parse_decision,
     "PHENOMENON": _create_phenomenon,
 }

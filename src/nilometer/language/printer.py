@@ -11,6 +11,7 @@ from nilometer.language import ast
 from nilometer.language.print_expressions import amount, identifier, literal, number, print_expression, string
 from nilometer.language.print_forms import print_format, print_origin
 from nilometer.language.print_queries import column_names, print_query, print_source
+from nilometer.language.print_reactions import print_alert, print_decision
 from nilometer.types import format_time
 
 __all__ = ["print_expression", "print_statement"]
@@ -72,6 +73,10 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
             return f"CREATE VIEW {identifier(name)}{column_names(columns)} AS {print_query(query)}"
         case ast.CreatePhenomenon(name, definition):
             return f"CREATE PHENOMENON {identifier(name)} {print_source(definition)}"
+        case ast.CreateAlert():
+            return print_alert(node)
+        case ast.CreateDecision():
+            return print_decision(node)
         case ast.Replace(ast.CreateQuery(name, query, _, stops), state):
             words = state or "", _stops(stops), f"AS {print_query(query)}"
             return _words("REPLACE QUERY", identifier(name), *words)

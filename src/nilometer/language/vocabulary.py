@@ -75,9 +75,21 @@ STAGES = (
 )
 FORMAT_KINDS = ("CSV", "JSON")
 FORMAT_WORDS = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "NULL", "SKIP", "ENCODING", "TIME", "TIMEZONE")
-SHOW_KINDS = ("QUERIES", "STREAMS", "TABLES", "SENSORS", "NETWORKS", "VIEWS", "PHENOMENA")
-DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR", "VIEW", "PHENOMENON")
-REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE", "PHENOMENON")
+SHOW_KINDS = (
+    "QUERIES",
+    "STREAMS",
+    "TABLES",
+    "SENSORS",
+    "NETWORKS",
+    "VIEWS",
+    "ALERTS",
+    "DECISIONS",
+    "PHENOMENA",
+)
+DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR", "VIEW", "ALERT", "DECISION", "PHENOMENON")
+REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE", "ALERT", "DECISION", "PHENOMENON")
+TEMPLATES = ("slack", "pagerduty", "alertmanager")
+"""The forms of an alert's message that other services take."""
 STATES = ("KEEP STATE", "BACKFILL", "EMPTY STATE")
 """Where the state of a replaced query comes from."""
 

@@ -16,6 +16,9 @@ from nilometer.errors import ConfigurationError, DataError
 from nilometer.live.checkpoints import Checkpoint, Checkpoints
 from nilometer.live.control import FILE as REQUEST
 from nilometer.live.control import PLACE, control_of, folder_of
+from nilometer.live.owner.control_log import FILE as CONTROL
+from nilometer.live.owner.control_log import ControlLog, readable
+from nilometer.live.owner.lock import OwnerLock
 from nilometer.live.standing import lock_of, private_files, private_logs
 from nilometer.live.state_files import PLACE as STATES
 from nilometer.live.state_files import StateFiles
@@ -82,6 +85,18 @@ def verify_shared(directory: Path) -> Iterator[Checked]:
         damages = [*states.damages(), *_states_ahead(directory, states)]
         panes, size = states.kept
         yield Checked("", STATES.name, Verdict(0, panes, 0, size, tuple(damages)))
+    if (directory / PLACE.parent / CONTROL).is_file():
+        yield Checked("", CONTROL, _verify_control(directory))
+
+
+def _verify_control(directory: Path) -> Verdict:
+    """The control log: what clients have declared and changed."""
+    size = (directory / PLACE.parent / CONTROL).stat().st_size
+    try:
+        log = ControlLog(directory)
+    except DataError as error:
+        return Verdict(0, 0, 0, size, (Damage(CONTROL, 0, 0, error.message),))
+    return Verdict(0, log.records, 0, size, (), torn=(1, log.cut) if log.cut else (0, 0))
 
 
 def _states_ahead(directory: Path, states: StateFiles) -> Iterator[Damage]:
@@ -150,6 +165,18 @@ def repair_shared(directory: Path) -> Iterator[Repaired]:
         wrong = [*states.damages(), *_states_ahead(directory, states)]
         if wrong:
             yield _put_states_aside(directory, wrong)
+    control = directory / PLACE.parent / CONTROL
+    if control.is_file() and _verify_control(directory).damages:
+        lock = OwnerLock(directory)
+        try:
+            whole, lost = readable(directory)
+            done = Repaired(str(control.parent))
+            done.moved.append(_move_aside(control, control.parent))
+            LocalFiles(control.parent).replace(CONTROL, whole)
+        finally:
+            lock.release()
+        done.remarks.append(f"{lost} lines of the control log are lost: look at what nilometer queries lists")
+        yield done
 
 
 def _put_states_aside(directory: Path, wrong: list[Damage]) -> Repaired:

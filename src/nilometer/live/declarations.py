@@ -82,5 +82,5 @@ class Declarations(Protocol):
     def declare(self, statement: ast.Statement, text: str) -> None:
         """Change the catalog, and nothing else."""
 
-    def sql(self, text: str, **parameters: Any) -> CompiledQuery:
+    def sql(self, text: str, /, **parameters: Any) -> CompiledQuery:
         """Compile a query."""

@@ -125,11 +125,12 @@ def new_state(
         return NewState(kept, "it keeps its state")
     if choice == "EMPTY STATE":
         return NewState(fresh, "with an empty state")
-    if all(isinstance(node, _HOLDING_NOTHING) for node in physical.walk_plan(plan)):
-        return NewState(fresh, "it has no state")
     start = _backfill_start(plan, fresh.committed, logs)
     lost = [key for key, log in logs.items() if log.start.position and start[key] <= log.start]
     filled = replace(fresh, start=start)
+    if all(isinstance(node, _HOLDING_NOTHING) for node in physical.walk_plan(plan)):
+        # It reads again all the same: its watermark says which of the next readings are late.
+        return NewState(filled, "it has no state")
     if lost:
         told = f"its state is rebuilt from what is left of the log of {', '.join(lost)}: the first windows may lack rows"
         return NewState(filled, told)

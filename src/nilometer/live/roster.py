@@ -23,6 +23,7 @@ from nilometer.log.writer import BusyError
 
 if TYPE_CHECKING:
     from nilometer.catalog import QueryDefinition
+    from nilometer.live.alerts.alerting import Alerting
     from nilometer.live.station import Station
 
 LOOK_EVERY = 1.0
@@ -58,6 +59,8 @@ class Roster:
         """The statements that queries have had since they last ran, by lower-case name. One of them has run."""
         self.choices: dict[str, Choice] = {}
         """Where the states of these queries come from, as REPLACE QUERY has said, by lower-case name."""
+        self.alerting: Alerting | None = None
+        """Runs the alerts among the queries, if anybody does."""
         self._on = on
         self._say = say
         self._clock = clock
@@ -132,6 +135,8 @@ class Roster:
 
     def drop(self, name: str) -> None:
         """Stop a query that is no longer declared."""
+        if self.alerting is not None:
+            self.alerting.forget(name)
         found = next((one for one in self._definitions if one.lower() == name.lower()), None)
         if found is not None:
             if found in self.station.queries:

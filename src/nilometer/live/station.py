@@ -21,7 +21,7 @@ from typing import Any, Self
 import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
-from nilometer.catalog.answer_streams import is_answers
+from nilometer.catalog.answer_streams import audited, is_answers
 from nilometer.catalog.near_misses import near_misses
 from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.graph import Graph
@@ -33,10 +33,10 @@ from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.answers_adapter import AnswersAdapter
 from nilometer.live.apart import Apart
-from nilometer.live.control import control_of, folder_of
+from nilometer.live.control import control_of, folder_of, has_folder
 from nilometer.live.dead_letters import write_letters
 from nilometer.live.declarations import CompiledQuery, Declarations
-from nilometer.live.groups import Group, Groups
+from nilometer.live.groups import Groups, ReaderGroup
 from nilometer.live.identity import identity_of
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.on_spark import OnSpark
@@ -50,6 +50,8 @@ from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, offsets_at, starts_of_new
 from nilometer.live.station_settings import StationSettings
 from nilometer.live.stored_tables import Kept, StoredTables
+from nilometer.live.verdicts import FILE as VERDICTS
+from nilometer.live.verdicts import VerdictsAdapter, folder_of_decision
 from nilometer.live.versions import Version
 from nilometer.log import LogDirectory, Offset
 from nilometer.log.private import close_to_others
@@ -94,7 +96,7 @@ class Station:
             )
         told = close_to_others(self.directory)
         self.notes = () if told is None else (told,)
-        """What a person should know about the data directory."""
+        """Messages for people about the data directory."""
         self.database = database
         self.clock = outside.clock
         self._generators = outside.generators
@@ -186,7 +188,7 @@ class Station:
         streams = physical.streams_of(query.physical)
         self.catch_up(streams)
         if durable:
-            asked = control_of(self.directory, name).start
+            asked = control_of(self.directory, name).start if has_folder(self.directory, name) else None
             start = start if asked is None else asked
         if on == "spark":
             if durable:
@@ -226,12 +228,14 @@ class Station:
     def together(self) -> Iterator[None]:
         """Install many standing queries with one commit: they are durable at the end of the `with`."""
         self._together += 1
+        self._shared.held_logs = {}
         try:
             with self.fleet.together():
                 yield
         finally:
             self._together -= 1
             if not self._together:
+                self._shared.held_logs = None
                 self._shared.record()
                 expected, self._expected = self._expected, {}
                 self._expect(expected)
@@ -535,7 +539,7 @@ class Station:
         apart = self.queries[name].apart
         return self.graph.analysis(name) + (f"\n-- runs apart: {apart}" if apart else "")
 
-    def _feed(self, group: Group) -> bool:
+    def _feed(self, group: ReaderGroup) -> bool:
         """Feed new entries to a group, unless its answers wait for room on the disk, or for a slow client."""
         if group.number >= 0:
             if self._shared.trouble is not None or group.replay is not None:
@@ -561,14 +565,14 @@ class Station:
                 live.failure, live.finished = error, True
             return False
 
-    def _detach_slow(self, group: Group) -> None:
+    def _detach_slow(self, group: ReaderGroup) -> None:
         """Give the queries whose clients are slow readers of their own."""
         for live in [self.queries[name] for name in group.queries if self.queries[name].full]:
             # One that joins tables stays: beyond WAITING_ROWS its oldest rows are dropped, and its client is told.
             if len(group.queries) > 1 and not group.ended and not physical.tables_of(live.query.physical):
                 self._detach(live, group)
 
-    def _detach(self, live: LiveQuery, group: Group) -> None:
+    def _detach(self, live: LiveQuery, group: ReaderGroup) -> None:
         """Give a query whose client is slow a reader of its own, at the same place of the logs and with the same
         state: it falls behind alone."""
         self._groups.set_apart(live, group, self._no_tables())
@@ -587,7 +591,7 @@ class Station:
             self._shared.set_apart(live, self._no_tables())
             live.apart = "it is much dearer than the others, and has a reader of its own"
 
-    def _look_at(self, group: Group) -> None:
+    def _look_at(self, group: ReaderGroup) -> None:
         """Tell the queries of a group what has happened to all of them."""
         ended = len(group.ended) == len(group.streams)
         trouble = group.unread or group.tables.trouble
@@ -650,6 +654,8 @@ class Station:
             adapters = [self._adapters[key] for key in behind]
             while self.manager.poll() or not all(getattr(adapter, "caught_up", True) for adapter in adapters):
                 pass
+            if self._together:
+                self._shared.held_logs = {}
         finally:
             self.manager.unregister(CATCHING_UP)
 
@@ -704,6 +710,9 @@ class Station:
 
     def _by_address(self, stream: Stream, clock: Clock) -> Adapter:
         """The adapter of the file attached to the stream, or else of the stream's own address."""
+        decision = audited(stream)
+        if decision is not None:
+            return VerdictsAdapter(stream, clock, folder_of_decision(self.directory, decision) / VERDICTS)
         if is_answers(stream):
             return AnswersAdapter(stream, clock, self.directory)
         files = self.database.data.files.get(stream.name.lower())

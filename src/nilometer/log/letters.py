@@ -46,8 +46,15 @@ class Letter:
     count: int = 1
 
 
+@cache
+def _none() -> pl.DataFrame:
+    return pl.DataFrame(schema=COLUMNS)
+
+
 def frame_of(letters: Sequence[Letter]) -> pl.DataFrame:
     """The letters as a frame."""
+    if not letters:
+        return _none()  # most batches have none, and building a frame takes as long as appending one
     return pl.DataFrame([astuple(letter) for letter in letters], schema=COLUMNS, orient="row")
 
 

@@ -120,7 +120,7 @@ class LogWriter:
 
     @property
     def remarks(self) -> list[str]:
-        """What a crash or the disk did to the log, for people."""
+        """The damage that a crash or the disk did to the log, as text."""
         said = [
             f"its log is damaged: {damage.what} ({damage.segment}); see nilometer log verify"
             for damage in self.damages

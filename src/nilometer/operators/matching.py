@@ -168,7 +168,7 @@ class Matcher:
         if not kind.pairs:
             matched = self._matched(left, right)
             return left.filter(pl.Series(matched if kind is JoinKind.SEMI else ~matched))
-        owners, members = self._pairs(left, right)
+        owners, members = self.pairs(left, right)
         if kind in (JoinKind.LEFT, JoinKind.FULL):
             lonely = np.ones(left.height, dtype=np.bool_)
             lonely[owners] = False
@@ -196,7 +196,8 @@ class Matcher:
             matched[owners] = True
         return matched
 
-    def _pairs(self, left: pl.DataFrame, right: pl.DataFrame) -> tuple[Integers, Integers]:
+    def pairs(self, left: pl.DataFrame, right: pl.DataFrame) -> tuple[Integers, Integers]:
+        """The places of the left and of the right row of each match."""
         candidates = self._candidates(left, right)
         if self._residual is None:
             check_built(

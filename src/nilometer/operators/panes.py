@@ -78,7 +78,7 @@ class Panes:
     ) -> None:
         self._order = order
         self._columns = columns
-        self._span = span
+        self.span = span
         self._compact = compact
         self._panes: list[Pane] = []
         self._serial = 0
@@ -215,4 +215,4 @@ class Panes:
             return True
         if together > SEALED or 2 * new.height < old.height:
             return False
-        return self._span is None or max(old.last, new.last) - min(old.first, new.first) <= self._span
+        return self.span is None or max(old.last, new.last) - min(old.first, new.first) <= self.span

@@ -80,6 +80,24 @@ class Scope:
         offset = self.offset
         return multiples(self.period, first - offset, watermark - offset) + offset
 
+    def latest(self, first_tick: int | None, ticks: Integers) -> Integers:
+        """The latest evaluation at or before each tick, for windows with a period that are not by the calendar;
+        BEGINNING if there is none.
+
+        >>> Scope(20, 0, 10, True).latest(12, np.array([19, 25, 30])).tolist() == [BEGINNING, 20, 30]
+        True
+        """
+        if first_tick is None:
+            return np.full(len(ticks), BEGINNING, dtype=np.int64)
+        found = self.begun(ticks)
+        return np.where(found >= self._first(first_tick), found, BEGINNING)
+
+    def begun(self, ticks: Integers) -> Integers:
+        """The latest tick of the grid at or before each tick, whether it is evaluated or not."""
+        if self.period is None:
+            raise InternalError("a window without a period")
+        return np.asarray((ticks - self.offset) // self.period * self.period + self.offset)
+
     def lows(self, ticks: Integers) -> Integers | None:
         """The open start of the window of each evaluation; None if the windows have no start."""
         if self.reach is None or self.start is None:

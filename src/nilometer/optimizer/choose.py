@@ -38,8 +38,8 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
             return physical.Project(choose(input), items)
         case logical.Rename(input, alias):
             return physical.Rename(choose(input), alias)
-        case logical.Unnest(input, name, expression):
-            return physical.Unnest(choose(input), name, expression)
+        case logical.Unnest(input, name, expression, dropped):
+            return physical.Unnest(choose(input), name, expression, dropped)
         case logical.Union(left, right):
             return physical.Union(choose(left), choose(right))
         case logical.BagOperation(left, right, bag_operator):

@@ -67,13 +67,16 @@ def draw_network(
             )
         if small:
             dark = colour in (fragment_colour(0), fragment_colour(6))
+            crossed = node.id in dead or node.id in lost  # a cross would hide the name
             axes.annotate(
                 str(node.id),
                 places[node.id],
+                xytext=(0, -14) if crossed else (0, 0),
+                textcoords="offset points",
                 ha="center",
                 va="center",
                 fontsize=7,
-                color="white" if dark else INK,
+                color="white" if dark and not crossed else INK,
                 zorder=4,
             )
             names = " ".join(fragment.name for fragment in fragments)
@@ -109,9 +112,10 @@ def draw_network(
         handles.append(Line2D([], [], marker="x", linestyle="", color=DEAD, label="cut off"))
     axes.legend(handles=handles, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.set_title(f"routing tree and fragments ({routing.heuristic})")
-    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.1)
+    axes.set_aspect("equal")
     axes.set_axis_off()
-    figure.savefig(path)
+    figure.savefig(path, bbox_inches="tight")
 
 
 def cut_off(network: Network, dead: Collection[NodeId]) -> set[NodeId]:

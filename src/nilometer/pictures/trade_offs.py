@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import median
 
 from nilometer.errors import InfeasibleError, UnsupportedError
 from nilometer.pictures.curves import Curve, draw_curves
 from nilometer.placement import Placement
 from nilometer.placement.buffering import buffered_otherwise
 from nilometer.placement.site_plan import Estimate
-from nilometer.types import DAY, HOUR, MINUTE, SECOND
+from nilometer.types import SECOND
 
 Replan = Callable[[int], Placement]
 """Returns the placement of the same query at another acquisition interval, in microseconds; raises if there
@@ -61,42 +60,34 @@ def by_interval(placement: Placement, replan: Replan) -> list[Point]:
 
 
 def _panels(what: str, points: Sequence[Point], own: Point) -> list[Curve]:
-    unit, length = _unit([x for x, _ in points])
-    x = f"{what} ({unit})"
-
     def line(measure: Callable[[Estimate], float | None]) -> list[tuple[float, float]]:
-        drawn = [(seconds / length, measure(estimate)) for seconds, estimate in points]
+        drawn = [(seconds, measure(estimate)) for seconds, estimate in points]
         return [(at, value) for at, value in drawn if value is not None]
 
     def this_plan(measure: Callable[[Estimate], float | None]) -> list[tuple[float, float]]:
         value = measure(own[1])
-        return [] if value is None else [(own[0] / length, value)]
+        return [] if value is None else [(own[0], value)]
 
     days = {"sensor boards always on": _days, "sensor boards off between readings": _days_without_board}
     joules = {"sensor boards always on": _joules, "sensor boards off between readings": _joules_without_board}
     return [
         Curve(
             f"lifetime against {what}",
-            x,
+            what,
             "days",
             {name: line(measure) for name, measure in days.items()} | {"this plan": this_plan(_days)},
+            durations=True,
+            marked="this plan",
         ),
         Curve(
             f"energy against {what}",
-            x,
+            what,
             "J a day, all nodes but the sink",
             {name: line(measure) for name, measure in joules.items()} | {"this plan": this_plan(_joules)},
+            durations=True,
+            marked="this plan",
         ),
     ]
-
-
-def _unit(seconds: Sequence[float]) -> tuple[str, float]:
-    """The unit in which most of the values are easy to read."""
-    middle = median(seconds or [1.0])
-    for name, length in (("days", DAY), ("hours", HOUR), ("minutes", MINUTE)):
-        if middle >= 2 * length / SECOND:
-            return name, length / SECOND
-    return "seconds", 1.0
 
 
 def _days(estimate: Estimate) -> float | None:

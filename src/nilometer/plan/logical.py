@@ -15,6 +15,7 @@ as `Now`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from nilometer.algebra import (
@@ -33,7 +34,7 @@ from nilometer.algebra.grid import Grid
 from nilometer.algebra.table_function import FunctionCall
 from nilometer.catalog.extents import Stream, Table
 from nilometer.expressions import Aggregate as AggregateExpression
-from nilometer.expressions import Expression, columns_of, type_of, walk
+from nilometer.expressions import ColumnReference, Expression, columns_of, type_of, walk
 from nilometer.plan.node import OverOne, OverStreams, OverTwo, PlanNode
 from nilometer.plan.node import preserves_table as preserves_table
 from nilometer.plan.node import require as require
@@ -98,7 +99,7 @@ class Acquire(Node):
         """The columns that the predicate sees: `columns` and then `reads`, qualified."""
         return qualified(self.alias, self.columns + self.reads)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.columns)
 
@@ -115,7 +116,7 @@ class Stored(Node):
     alias: str
     columns: tuple[Column, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.columns)
 
@@ -135,7 +136,7 @@ class Values(Node):
         require(bool(self.rows), "VALUES without rows")
         require(all(len(row) == len(self.columns) for row in self.rows), "rows of VALUES of unequal length")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(self.columns)
 
@@ -177,7 +178,7 @@ class Project(_Single):
             _check_expression(item.expression, self.input.schema, f"the projection of {item.name}")
         _ = self.schema
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(tuple(Column(i.name, type_of(i.expression), i.unit) for i in self.items))
 
@@ -188,7 +189,7 @@ class Rename(_Single):
 
     alias: str
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.input.schema)
 
@@ -217,9 +218,18 @@ class Analytic(_Single):
                 _check_expression(expression, self.input.schema, item.function)
             require((item.frame is not None) == (item.function in FRAMED), f"the frame of {item.function}")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
+
+
+def unnested_schema(schema: Schema, name: str, expression: Expression, dropped: bool) -> Schema:
+    """The columns of an UNNEST: those of its input, perhaps without the list, and the element."""
+    element = type_of(expression).element
+    assert element is not None
+    gone = columns_of(expression) if dropped else frozenset()
+    kept = tuple(column for column in schema if column.name not in gone)
+    return Schema((*kept, Column(name, element)))
 
 
 @dataclass(frozen=True)
@@ -227,20 +237,22 @@ class Unnest(_Single):
     """One row for each element of a list, with the element as the last column `name`; none for NULL or an empty list.
 
     The rows of a stream keep their tick, time and source. They have no position: several come from one tuple.
+    `dropped`: the column of the list itself ends here, because a copy of it in each row would be as long as the
+    square of the list.
     """
 
     name: str
     expression: Expression
+    dropped: bool = False
 
     def __post_init__(self) -> None:
         _check_expression(self.expression, self.input.schema, "UNNEST")
         require(type_of(self.expression).kind is Kind.LIST, "UNNEST of what is not a list")
+        require(not self.dropped or isinstance(self.expression, ColumnReference), "UNNEST drops no column")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
-        element = type_of(self.expression).element
-        assert element is not None
-        return self.input.schema + Schema((Column(self.name, element),))
+        return unnested_schema(self.input.schema, self.name, self.expression, self.dropped)
 
 
 @dataclass(frozen=True)
@@ -333,7 +345,7 @@ class Lag(_Single):
             require(item.offset >= 1, "LAG by less than one tuple")
             require(item.offset == 1 or item.function is Shift.LAG, "only LAG has an offset")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
 
@@ -361,7 +373,7 @@ class TableFunction(_Single):
         wrong = self.call.wrong
         require(wrong is None, f"{self.call.name} with {wrong}")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.call.schema(self.input.schema)
 
@@ -388,7 +400,7 @@ class AsofJoin(_Double):
             _check_expression(left, self.left.schema, "an ASOF key")
             _check_expression(right, self.right.schema, "an ASOF key")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.left.schema + self.right.schema
 
@@ -558,7 +570,7 @@ class Join(_Double):
             _check_predicate(self.predicate, self.left.schema + self.right.schema, "a join's predicate")
         _ = self.schema
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return self.left.schema
@@ -603,7 +615,7 @@ class Aggregate(_Single):
             "COMPLETENESS of what is not a time window",
         )
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         keys = tuple(Column(k.name, type_of(k.expression), k.unit) for k in self.keys)
         items = tuple(Column(i.name, i.aggregate.type, i.unit) for i in self.items)

@@ -14,6 +14,7 @@ They mirror the logical nodes, with the same three properties (`collection`, `sc
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from nilometer.algebra import BagOperator, Collection, Completeness, JoinKind, Lagged, Relation, SortKey
@@ -23,7 +24,7 @@ from nilometer.algebra.table_function import FunctionCall
 from nilometer.catalog.extents import Stream, Table
 from nilometer.errors import InternalError
 from nilometer.expressions import ALGEBRAIC, Expression, type_of
-from nilometer.plan.logical import AggregateItem, Memory, Projection, WindowBound, kept_for
+from nilometer.plan.logical import AggregateItem, Memory, Projection, WindowBound, kept_for, unnested_schema
 from nilometer.plan.node import OverOne, OverStreams, OverTwo, PlanNode, preserves_table, require
 from nilometer.plan.node import transform_plan as transform_plan
 from nilometer.plan.node import walk_plan as walk_plan
@@ -77,7 +78,7 @@ class SpAcquire(Node):
         """The columns that the predicate sees: `columns` and then `reads`, qualified."""
         return qualified(self.alias, self.columns + self.reads)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.columns)
 
@@ -97,7 +98,7 @@ class StoredScan(Node):
     alias: str
     columns: tuple[Column, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.columns)
 
@@ -115,7 +116,7 @@ class Values(Node):
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(self.columns)
 
@@ -144,7 +145,7 @@ class Project(Single):
 
     items: tuple[Projection, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(tuple(Column(i.name, type_of(i.expression), i.unit) for i in self.items))
 
@@ -157,7 +158,7 @@ class Rename(Single):
 
     alias: str
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.input.schema)
 
@@ -174,7 +175,7 @@ class Analytic(Single):
     ties: tuple[str, ...]
     items: tuple[AnalyticItem, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
 
@@ -187,12 +188,11 @@ class Unnest(Single):
 
     name: str
     expression: Expression
+    dropped: bool = False
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
-        element = type_of(self.expression).element
-        assert element is not None
-        return self.input.schema + Schema((Column(self.name, element),))
+        return unnested_schema(self.input.schema, self.name, self.expression, self.dropped)
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ class Lag(Single):
 
     items: tuple[Lagged, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
 
@@ -305,7 +305,7 @@ class TableFunction(Single):
         """The name of the algorithm."""
         return self.call.function.operator
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.call.schema(self.input.schema)
 
@@ -324,7 +324,7 @@ class AsofJoin(Double):
     keys: tuple[tuple[Expression, Expression], ...]
     within: int | None
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.left.schema + self.right.schema
 
@@ -462,7 +462,7 @@ class _Join(Double):
         """Whether every row of a table is in every evaluation, with NULLs if it has no partner there."""
         return preserves_table(self.kind, self.left, self.right)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return self.left.schema
@@ -550,7 +550,7 @@ class Aggregate(_Aggregate):
     operator = "AGGR"
     attribute_sensitive = True
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self._final_schema
 
@@ -572,7 +572,7 @@ class AggregateInit(_Aggregate):
                 f"partial {item.aggregate}",
             )
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self._partial_schema
 
@@ -584,7 +584,7 @@ class AggregateMerge(_Aggregate):
     operator = "AGGR_MERGE"
     attribute_sensitive = True
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self._partial_schema
 
@@ -596,7 +596,7 @@ class AggregateEvaluate(_Aggregate):
     operator = "AGGR_EVAL"
     attribute_sensitive = True
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self._final_schema
 

@@ -18,26 +18,55 @@ from nilometer.server.docs_page import page_of
 from nilometer.server.guard import Guard
 from nilometer.server.roles import READ
 from nilometer.server.routes import (
+    alerts,
     ask,
+    audit,
+    dashboard,
+    decisions,
     explain,
+    field,
     health,
+    letters,
     observed,
     phenomena,
     queries,
     readings,
     results,
     streams,
+    words,
 )
+from nilometer.server.sensorthings import routes as sensorthings
+from nilometer.server.sensorthings.service import Service
 from nilometer.server.shortcut import Shortcut
 from nilometer.server.tokens import Tokens
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from nilometer.server.callers import Callers
     from nilometer.server.desk import Desk
 
 PREFIX = "/api/v1"
 ABOUT = "A database for sensor streams: declare streams, install standing queries, follow their answers, add readings."
+
+
+RESOURCES = (
+    streams,
+    readings,
+    queries,
+    results,
+    explain,
+    ask,
+    observed,
+    phenomena,
+    field,
+    letters,
+    words,
+    alerts,
+    decisions,
+    audit,
+)
+"""What the API is about: a module each, which adds its routes."""
 
 
 def make_application(desk: Desk) -> FastAPI:
@@ -63,7 +92,10 @@ def make_application(desk: Desk) -> FastAPI:
     )
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
-    for resource in (streams, readings, queries, results, explain, ask, observed, phenomena):
+    dashboard.add(root)
+    application.state.sensorthings = Service(desk)
+    sensorthings.add(root, desk, application.state.sensorthings)
+    for resource in RESOURCES:
         resource.add(api, desk)
 
     @root.get("/openapi.json", dependencies=[READ], include_in_schema=False)
@@ -89,7 +121,7 @@ def document_of(application: FastAPI) -> dict[str, Any]:
     document = application.openapi()
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     schemas["Problem"] = problems.SCHEMA
-    for model in (streams.StreamDeclared, streams.SqlText):
+    for model in (streams.StreamDeclared, streams.SqlText, alerts.Word, decisions.Said):
         described = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= described.pop("$defs", {}) | {model.__name__: described}
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
@@ -97,6 +129,6 @@ def document_of(application: FastAPI) -> dict[str, Any]:
     return document
 
 
-def guarded(application: FastAPI, desk: Desk) -> ASGIApp:
+def guarded(application: FastAPI, desk: Desk, callers: Callers) -> ASGIApp:
     """The application behind the guard."""
-    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory))
+    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory), desk.limits, callers)

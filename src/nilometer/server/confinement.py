@@ -42,15 +42,30 @@ class Confinement:
                 check_name(name)
             case ast.CreateView(name=name) | ast.CreateNetwork(name=name) | ast.CreatePhenomenon(name=name):
                 check_name(name)
+            case ast.CreateAlert(name=name) | ast.CreateDecision(name=name):
+                check_name(name)
         match statement:
             case ast.CreateStream(url=str(url)):
                 # A stream's relative path begins where the server was started, a table's in the data directory.
                 self._check(url, Path.cwd(), options=True)
             case ast.Replace(created=created):
                 self.check(created)
+            case ast.CreateAlert():
+                self._check_alert(statement)
             case _:
                 for place in places_of(statement):
                     self._check(place, self.directory)
+
+    def _check_alert(self, alert: ast.CreateAlert) -> None:
+        if alert.address.lower().startswith("mailto:"):
+            # Mail goes by the server that the settings name, so no host is named here.
+            if "${" in alert.address or "?" in alert.address:
+                raise ForbiddenError("an address of mail that is declared by HTTP is a plain one")
+        else:
+            self._check(alert.address, self.directory)
+        template = alert.template
+        if template is not None and not template.named and template.text.startswith("file:"):
+            self._check_path(template.text.removeprefix("file:"), self.directory, "")
 
     def _check(self, written: str, base: Path, *, options: bool = False) -> None:
         if "${" in written:

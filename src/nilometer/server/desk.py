@@ -21,13 +21,16 @@ from nilometer.engine import Database, connect
 from nilometer.errors import ConfigurationError
 from nilometer.language import ast, parse
 from nilometer.server.confinement import Confinement
+from nilometer.server.limits import Limits
 from nilometer.server.problems import NotFoundError, TooLargeError, TooManyError
 from nilometer.server.rates import Rates
 from nilometer.server.settings import AT_HAND, LIVE_QUERIES, TEXT_BYTES, HttpSettings
+from nilometer.server.who import WHO
 
 if TYPE_CHECKING:
     from nilometer.catalog import QueryDefinition
     from nilometer.ingest.adapters.push import Pushes
+    from nilometer.live.alerts.alerting import Alerting
     from nilometer.live.owner.owner import Owner
     from nilometer.live.station import Station
     from nilometer.server.tails import Tails
@@ -39,7 +42,7 @@ THREADS = 32
 
 
 class Desk:
-    """What the routes share."""
+    """The things that the routes share."""
 
     def __init__(self, owner: Owner, settings: HttpSettings, pushes: Pushes, tails: Tails) -> None:
         self.owner = owner
@@ -48,6 +51,7 @@ class Desk:
         self.pushes = pushes
         self.tails = tails
         self.rates = Rates()
+        self.limits = Limits()
         self.confinement = Confinement(self.directory, settings.roots, settings.hosts)
         self._own: Database | None = None
         self._turn = threading.Lock()
@@ -90,6 +94,12 @@ class Desk:
         """Let the loop make a short call."""
         return await self.wait_for(lambda: self.owner.submit(lambda: call(self.owner.station)))
 
+    @property
+    def alerting(self) -> Alerting | None:
+        """The alerts at work."""
+        changes = self.owner.changes
+        return None if changes is None or changes.roster is None else changes.roster.alerting
+
     def execute(self, text: str) -> str:
         """Carry out a declaration or change, within what users of HTTP may name. Returns what was done."""
         if len(text.encode()) > TEXT_BYTES:
@@ -104,7 +114,7 @@ class Desk:
                 "this changes nothing", hint="GET /api/v1/streams lists, POST /api/v1/explain explains"
             ).at(text, statement.span)
         self.confinement.check(statement)
-        return str(self.owner.change("execute", {"text": text})["told"])
+        return str(self.owner.change("execute", {"text": text, "by": WHO.get()})["told"])
 
     # ---- declarations ------------------------------------------------------------------------------------------------
 

@@ -16,12 +16,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nilometer.errors import NilometerError
 from nilometer.ingest.adapters.admission import is_loopback
+from nilometer.server.callers import Bodies, Callers
+from nilometer.server.limits import Limits
 from nilometer.server.problems import ForbiddenError, TooLargeError, UnauthorizedError, response_of
 from nilometer.server.settings import BODY_BYTES, BODY_SECONDS, HttpSettings
-from nilometer.server.tokens import Role, Tokens
+from nilometer.server.tokens import Role, Token, Tokens
+from nilometer.server.who import WHO
 
-OPEN = ("/healthz", "/readyz")
-"""What anybody may ask: whether the server is there."""
+OPEN = ("/healthz", "/readyz", "/", "/favicon.svg")
+"""What anybody may ask: whether the server is there, and the page that asks for a token. It has no data."""
+ASSETS = "/assets/"
+"""What the page is made of; anybody may have it, too."""
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -32,21 +37,41 @@ HEADERS = (
 class Guard:
     """Lets a request through with the caller's role in `scope["state"]["role"]`."""
 
-    def __init__(self, application: ASGIApp, settings: HttpSettings, tokens: Tokens) -> None:
+    def __init__(
+        self,
+        application: ASGIApp,
+        settings: HttpSettings,
+        tokens: Tokens,
+        limits: Limits,
+        callers: Callers,
+    ) -> None:
         self._application = application
         self._settings = settings
         self._tokens = tokens
+        self._limits = limits
+        self._callers = callers
+        self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or one WebSocket."""
         if scope["type"] not in ("http", "websocket"):
             await self._application(scope, receive, send)
             return
+        peer = tuple(scope.get("client") or ("", 0))
+        self._callers.begins(peer)
+        try:
+            await self._admit(scope, receive, send)
+        finally:
+            self._callers.ends(peer)
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             headers = _Headers(scope["headers"])
             self._check_host(headers)
             self._check_origin(headers, scope)
-            role = self._role(headers, scope["path"])
+            role, token = self._caller(headers, scope["path"])
+            if token is not None:
+                self._limits.admit(token)
             length = headers.get("content-length")
             if length is not None and (not length.isdecimal() or int(length) > BODY_BYTES):
                 raise _too_large()
@@ -56,9 +81,15 @@ class Guard:
             await response_of(error)(scope, receive, send)
             return
         scope.setdefault("state", {})["role"] = role
+        if token is not None:
+            scope["state"]["token"] = token
+            WHO.set(token.name)
         if scope["type"] == "http":
-            bounded = _Bounded(receive)
-            await self._application(scope, bounded, _sending(scope, bounded, send))
+            bounded = _Bounded(receive, self._bodies)
+            try:
+                await self._application(scope, bounded, _sending(scope, bounded, send))
+            finally:
+                bounded.give_back()
         else:
             await self._application(scope, receive, send)
 
@@ -81,13 +112,14 @@ class Guard:
         elif headers.get("sec-fetch-site") == "cross-site" and scope.get("method") not in ("GET", "HEAD"):
             raise ForbiddenError("a page of another origin may not use this server")
 
-    def _role(self, headers: _Headers, path: str) -> Role | None:
+    def _caller(self, headers: _Headers, path: str) -> tuple[Role | None, Token | None]:
+        """The caller's role, and the token."""
         said = headers.get("authorization")
         if said is None:
             if self._settings.loopback:
-                return Role.ADMIN
-            if path in OPEN:
-                return None
+                return Role.ADMIN, None
+            if path in OPEN or path.startswith(ASSETS):
+                return None, None
             raise UnauthorizedError(
                 "this server needs a token",
                 hint="send it: Authorization: Bearer TOKEN; make one: nilometer token create --role read",
@@ -98,18 +130,20 @@ class Guard:
             raise UnauthorizedError(
                 "this token is not known here", hint="it may have been revoked: nilometer token list"
             )
-        return token.role
+        return token.role, token
 
 
 class _Bounded:
-    """A request's body: at most BODY_BYTES, within BODY_SECONDS."""
+    """A request's body: at most BODY_BYTES, within BODY_SECONDS, and as long as there is room for it."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, bodies: Bodies) -> None:
         self._receive = receive
+        self._bodies = bodies
+        self._held = 0
         self._left = BODY_BYTES
         self._until = asyncio.get_running_loop().time() + BODY_SECONDS
         self._whole = False
-        self.refused: TooLargeError | None = None
+        self.refused: NilometerError | None = None
         """Why the body was not read to its end: the framework would call it garbled."""
 
     async def __call__(self) -> Message:
@@ -125,12 +159,24 @@ class _Bounded:
             )
             raise self.refused from None
         if message["type"] == "http.request":
-            self._left -= len(message.get("body", b""))
+            size = len(message.get("body", b""))
+            self._left -= size
             if self._left < 0:
                 self.refused = _too_large()
                 raise self.refused
+            try:
+                self._bodies.add(size)
+            except NilometerError as error:
+                self.refused = error
+                raise
+            self._held += size
             self._whole = not message.get("more_body", False)
         return message
+
+    def give_back(self) -> None:
+        """The request is over: its bytes are free again."""
+        self._bodies.give(self._held)
+        self._held = 0
 
 
 class _Headers:

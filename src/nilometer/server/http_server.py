@@ -23,8 +23,12 @@ from nilometer.errors import ConfigurationError, ResourceError
 if TYPE_CHECKING:
     from nilometer.ingest.adapters.push import Pushes
     from nilometer.live.owner.owner import Owner
+    from nilometer.server.callers import Callers, Listener
+    from nilometer.server.sensorthings.service import Service
     from nilometer.server.settings import HttpSettings
 
+BACKLOG = 64
+"""Connections that wait to be accepted, and the most that the event loop accepts in one go."""
 FAREWELL = 5.0
 """Seconds that open requests get at the end."""
 
@@ -46,8 +50,8 @@ class HttpServer:
         import uvicorn
 
         from nilometer.server.application import guarded, make_application
+        from nilometer.server.callers import Callers
         from nilometer.server.desk import Desk
-        from nilometer.server.settings import CONNECTIONS
         from nilometer.server.tails import Tails
         from nilometer.server.tokens import Tokens
 
@@ -57,19 +61,23 @@ class HttpServer:
                 hint="make one: nilometer token create --role admin; or listen at 127.0.0.1",
             )
         self._owner = owner
-        self._socket = _listen(settings)
+        self.callers = Callers()
+        self._socket = _listen(settings, self.callers)
         self.port: int = self._socket.getsockname()[1]
         self.settings = settings
         self.desk = Desk(owner, settings, pushes, Tails(owner.station.directory))
         self.application = make_application(self.desk)
+        self._things: Service = self.application.state.sensorthings
+        self._bridge = self._things.connect(settings.broker, self.address) if settings.broker else None
         configured = uvicorn.Config(
-            guarded(self.application, self.desk),
+            guarded(self.application, self.desk, self.callers),
             log_config=None,
             log_level="critical",
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=CONNECTIONS,
+            loop="asyncio",  # it accepts by callers.py
+            backlog=BACKLOG,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=1,
             ws="websockets-sansio",
@@ -80,6 +88,7 @@ class HttpServer:
             ssl_keyfile=settings.tls_key,
         )
         self._server = uvicorn.Server(configured)
+        self._waiting: list[threading.Thread] = []
         self._watch = self._look
         owner.watchers.append(self._watch)
         self._thread = threading.Thread(target=self._run, name="nilometer-http", daemon=True)
@@ -89,6 +98,9 @@ class HttpServer:
         if not self._server.started:
             self.close()
             raise ResourceError(f"cannot serve HTTP at {self.address}")
+        self._waiting = [self._things.begin()]
+        if self._bridge is not None:
+            self._bridge.start()
 
     @property
     def address(self) -> str:
@@ -103,15 +115,18 @@ class HttpServer:
         """In the station's loop, after a turn."""
         self.desk.rates.look(self._owner.station)
         self.desk.tails.look(self._owner)
+        if self._bridge is not None:
+            self._bridge.look()
 
     def close(self) -> None:
         """Send everybody away. Called in the thread of the station's loop: it answers what was asked before."""
         self.desk.tails.close()
         self._server.should_exit = True
+        waiting = [self._thread, *self._waiting, *(self._bridge.stop() if self._bridge is not None else ())]
         until = time.monotonic() + FAREWELL
-        while self._thread.is_alive() and time.monotonic() < until:
+        while any(thread.is_alive() for thread in waiting) and time.monotonic() < until:
             self._owner.attend()
-            self._thread.join(0.02)
+            next((thread for thread in waiting if thread.is_alive()), self._thread).join(0.02)
         with contextlib.suppress(ValueError):
             self._owner.watchers.remove(self._watch)
         self._socket.close()
@@ -125,16 +140,19 @@ class HttpServer:
         self.close()
 
 
-def _listen(settings: HttpSettings) -> socket.socket:
+def _listen(settings: HttpSettings, callers: Callers) -> Listener:
+    from nilometer.server.callers import Listener
+
     try:
         family, _, _, _, place = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening = Listener(family, socket.SOCK_STREAM)
+        listening.callers = callers
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(place)
-            listening.listen(1_024)
+            listening.listen(BACKLOG)
         except BaseException:
             listening.close()
             raise

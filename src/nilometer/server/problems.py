@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import sys
 import traceback
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -72,6 +73,22 @@ class NotAcceptableError(NilometerError):
     """A form of answer that is not known here."""
 
 
+class NotAllowedError(NilometerError):
+    """It is there, and cannot be changed that way."""
+
+
+class NotImplementedYetError(NilometerError):
+    """A standard has it, and we do not."""
+
+
+class LimitError(NilometerError):
+    """The caller asks more often than the token allows."""
+
+    def __init__(self, message: str, *, hint: str | None = None, seconds: int = 1) -> None:
+        super().__init__(message, hint=hint)
+        self.seconds = seconds
+
+
 class TooManyError(ResourceError):
     """As much is going on as may be: try again later."""
 
@@ -85,7 +102,10 @@ STATUS: dict[type[NilometerError], int] = {
     TooLargeError: 413,
     MediaTypeError: 415,
     NotAcceptableError: 406,
+    NotAllowedError: 405,
+    NotImplementedYetError: 501,
     FullError: 429,
+    LimitError: 429,
     TooManyError: 503,
     BusyError: 503,
     OwnerGoneError: 503,
@@ -156,7 +176,7 @@ def response_of(error: NilometerError) -> JSONResponse:
     status = status_of(error)
     headers = {}
     if status in (429, 503):
-        headers["Retry-After"] = "1"
+        headers["Retry-After"] = str(error.seconds if isinstance(error, LimitError) else 1)
     if status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="nilometer"'
     return JSONResponse(problem_of(error), status, headers, MEDIA_TYPE)
@@ -178,9 +198,24 @@ async def on_error(_: Request, error: Exception) -> Response:
     return response_of(error)
 
 
-async def on_http(_: Request, error: Exception) -> Response:
+def _methods(routes: Iterable[Any], path: str) -> set[str]:
+    """All methods that a path has: the framework names only those of the route that it looked at last."""
+    found: set[str] = set()
+    for route in routes:
+        inner = getattr(getattr(route, "original_router", None), "routes", None)
+        if inner is not None:
+            found |= _methods(inner, path)
+        elif getattr(route, "methods", None) and route.path_regex.match(path):
+            found |= set(route.methods)
+    return found
+
+
+async def on_http(request: Request, error: Exception) -> Response:
     """An error of the framework: no such path, no such method."""
     assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(sorted(_methods(request.app.routes, request.url.path)))
     body = {
         "type": "about:blank",
         "title": HTTPStatus(error.status_code).phrase,
@@ -189,7 +224,7 @@ async def on_http(_: Request, error: Exception) -> Response:
         "hint": "GET /docs lists what there is" if error.status_code in (404, 405) else None,
         "shown": str(error.detail),
     }
-    return JSONResponse(body, error.status_code, error.headers, MEDIA_TYPE)
+    return JSONResponse(body, error.status_code, headers, MEDIA_TYPE)
 
 
 async def on_invalid(_: Request, error: Exception) -> Response:

@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from nilometer.errors import ConfigurationError, DataError
+from nilometer.live import audit
 from nilometer.log.private import make_directory
 from nilometer.types import format_time
 
@@ -26,7 +27,7 @@ _NAME = re.compile(r"[\w.@-]{1,64}")
 
 
 class Role(StrEnum):
-    """What a token allows. WRITE may also read, ADMIN may do everything."""
+    """The rights of a token. WRITE may also read, ADMIN may do everything."""
 
     READ = "read"
     WRITE = "write"
@@ -51,12 +52,17 @@ class Token:
     role: Role
     digest: str
     created: str
+    requests: float | None = None
+    """How many requests a second; None: as many as the server takes."""
+    rows: float | None = None
+    """How many rows of readings a second."""
 
 
 class Tokens:
     """The tokens of a directory, read again whenever the file changes."""
 
     def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self._path = directory / FILE
         self._seen: tuple[int, int] | None = None
         self._tokens: dict[str, Token] = {}
@@ -72,8 +78,8 @@ class Tokens:
         # The digest of a random secret is looked up: the time it takes tells nothing about other digests.
         return self._tokens.get(_digest(secret))
 
-    def create(self, name: str, role: Role) -> str:
-        """A new token. Returns the secret, which is not kept."""
+    def create(self, name: str, role: Role, requests: float | None = None, rows: float | None = None) -> str:
+        """A new token, which may do so much a second. Returns the secret, which is not kept."""
         if _NAME.fullmatch(name) is None:
             raise ConfigurationError(
                 f"'{name}' is no name of a token", hint="letters, digits, and . @ _ -, at most 64 of them"
@@ -84,7 +90,9 @@ class Tokens:
             )
         secret = PREFIX + secrets.token_urlsafe(32)
         created = format_time(time.time_ns() // 1_000_000_000 * 1_000_000)
-        self._keep([*self.all(), Token(name, role, _digest(secret), created)])
+        self._keep([*self.all(), Token(name, role, _digest(secret), created, requests, rows)])
+        limits = f", {requests or 'any'} requests and {rows or 'any'} rows a second"
+        audit.note(self._directory, None, "create token", f"{name}, {role}{limits}")
         return secret
 
     def revoke(self, name: str) -> None:
@@ -94,6 +102,7 @@ class Tokens:
             known = ", ".join(token.name for token in self.all()) or "none"
             raise ConfigurationError(f"there is no token '{name}'", hint=f"there are: {known}")
         self._keep(left)
+        audit.note(self._directory, None, "revoke token", name)
 
     def _look(self) -> None:
         try:
@@ -106,7 +115,10 @@ class Tokens:
         try:
             records = json.loads(self._path.read_bytes())
             self._tokens = {
-                one["digest"]: Token(one["name"], Role(one["role"]), one["digest"], one["created"])
+                one["digest"]: Token(
+                    *(one["name"], Role(one["role"]), one["digest"], one["created"]),
+                    *(one.get("requests"), one.get("rows")),
+                )
                 for one in records
             }
         except (ValueError, KeyError, TypeError):

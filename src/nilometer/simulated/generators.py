@@ -31,6 +31,8 @@ from nilometer.simulated.traffic import Road
 from nilometer.types import HOUR, MINUTE, parse_time
 
 OPTIONS = "sensors seed every jitter start radio listen battery width height".split()
+MOST = 1_000_000
+"""The most sensors of a field: as many as a stream has room for."""
 
 
 def _plume(address: Address, start: int) -> Physics:
@@ -97,6 +99,8 @@ def simulated_field(name: str, options: Mapping[str, str]) -> SimulatedField:
         start = None if given is None else parse_time(given)
     except ValueError:
         raise ConfigurationError(f"start={given} in '{address}'", hint="write 2026-01-01T00:00:00Z") from None
+    if address.number("sensors", 1) > MOST:
+        raise ConfigurationError(f"sensors in '{address}'", hint=f"a field has at most {MOST:,} of them")
     if address.number("jitter", 0.0) >= 1:
         raise ConfigurationError(f"jitter in '{address}'", hint="a part of the interval, below 1")
     field = SimulatedField(

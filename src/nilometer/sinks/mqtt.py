@@ -13,7 +13,7 @@ import hashlib
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessageInfo, MQTTv5
@@ -102,10 +102,14 @@ class MqttSink(Sink):
             raise self._away()
 
     def write(self, commits: Sequence[Answered]) -> None:
+        self.publish(self._messages(commits))
+
+    def publish(self, messages: Iterable[tuple[str, str]]) -> None:
+        """Publish to topics, and wait until the broker has everything."""
         assert self._client is not None, "it is open"
         self.failpoint("before_publish")
         sent: list[MQTTMessageInfo] = []
-        for topic, payload in self._messages(commits):
+        for topic, payload in messages:
             sent.append(self._client.publish(topic, payload, qos=1, retain=self._retain))
             if len(sent) == 1:
                 self.failpoint("during_publish")

@@ -288,3 +288,23 @@ def test_spellings_are_found_in_any_message() -> None:
     many = [b'{"time": %d, "id": 1, "pm25": 1, "humid": 2}' % n for n in range(100)]
     decoded = decode(AIR, *many, b'{"TIME": 100, "Id": 1, "PM25": 4.5, "HUMID": 3}')
     assert decoded.rows.rows()[-1] == (100, 1, 4.5, 3)
+
+
+@pytest.mark.parametrize(
+    ("escaped", "kept"),
+    [
+        (r"\ud800", None),
+        (r"a\uD83Db", None),
+        (r"\udc00", None),
+        (r"\ude00\ud83d", None),
+        (r"\ud83d\ude00", "\U0001f600"),
+        (r"\\ud83d", r"\ud83d"),
+        (r"\\\ud83d", None),
+        (r"\u0000", "\0"),
+    ],
+)
+def test_half_a_surrogate_pair_is_garbled_and_not_another_text(escaped: str, kept: str | None) -> None:
+    """Polars reads half of a pair as NUL, so the ids of two sensors would become one."""
+    decoded = decode(DEPTH, f'{{"id": "{escaped}", "depth": 1}}'.encode(), b'{"id": "b", "depth": 2}')
+    assert decoded.rows.get_column("id").to_list() == ([] if kept is None else [kept]) + ["b"]
+    assert decoded.garbled_count == (kept is None)

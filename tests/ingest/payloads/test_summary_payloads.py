@@ -36,6 +36,13 @@ def test_a_summary_is_a_row() -> None:
     [
         {"count": 0},
         {"count": 1.5},
+        {"count": True},
+        {"count": 2**63 - 1},
+        {"count": 600_000_001},
+        {"count": float("nan")},
+        {"columns": {"pm25": {"count": 2, "sum": float("nan")}}},
+        {"columns": {"pm25": {"count": 2, "max": float("inf")}}},
+        {"columns": {"pm25": {"count": float("nan")}}},
         {"from": "2026-01-01T00:10:00Z"},
         {"time": "soon"},
         {"of": None, "time": None},
@@ -48,7 +55,6 @@ def test_a_summary_is_a_row() -> None:
         {"columns": {"n": {"count": 1, "sum": 1.5}}},
         {"columns": {"n": {"count": 1, "sum": 2**63}}},
         {"columns": [1]},
-        {"id": "seven"},
     ],
 )
 def test_a_summary_that_cannot_be_read_is_garbled(change: dict[str, Any]) -> None:
@@ -56,6 +62,14 @@ def test_a_summary_that_cannot_be_read_is_garbled(change: dict[str, Any]) -> Non
     rows, garbled = read_summaries([(payload, "7", "air/7/summary")], STREAM)
     assert rows.height == 0
     assert [(letter.payload, letter.source) for letter in garbled] == [(payload, "air/7/summary")]
+
+
+def test_nobody_sends_summaries_in_the_name_of_another_sensor() -> None:
+    payload = json.dumps(SOUND | {"id": 9}).encode()
+    rows, _ = read_summaries([(payload, "7", "air/7/summary"), (payload, None, "air/summary")], STREAM)
+    assert rows.get_column("id").to_list() == [7, 9]
+    odd = json.dumps(SOUND | {"id": "seven"}).encode()
+    assert len(read_summaries([(odd, None, "air/summary")], STREAM)[1]) == 1
 
 
 @pytest.mark.parametrize("payload", [b"", b"{", b"[]", b"3", b"\xff", b'{"from": 1}'])

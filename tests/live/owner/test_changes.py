@@ -13,6 +13,7 @@ from live.owner.owners import client_of, fetch, field, owned, write
 from nilometer.engine import Database, connect
 from nilometer.errors import CatalogError, ConfigurationError, DataError, NilometerError
 from nilometer.live.control import folder_of
+from nilometer.live.damage import repair_shared, verify_shared
 from nilometer.live.owner.changes import take_up
 from nilometer.live.owner.client import Asking
 from nilometer.live.owner.control_log import ControlLog, Record
@@ -210,3 +211,27 @@ def test_a_torn_record_never_was_and_a_damaged_one_is_an_error(tmp_path: Path) -
     path.write_bytes(b"x" + whole[1:])
     with pytest.raises(DataError, match="line 1 of the control log is damaged"):
         ControlLog(tmp_path)
+
+
+@pytest.mark.parametrize("line", [0, 1, 2])
+def test_a_flipped_bit_in_the_control_log_is_found_and_repaired(tmp_path: Path, line: int) -> None:
+    """Also in the last line: it is whole, so the client was told that it took effect."""
+    log = ControlLog(tmp_path)
+    for number in range(3):
+        log.append(Record("CREATE", "QUERY", f"q{number}", "CREATE QUERY ..."))
+    path = tmp_path / ".nilometer" / "control"
+    lines = path.read_bytes().splitlines(keepends=True)
+    sound = lines[0]
+    lines[line] = lines[line].replace(b"CREATE QUERY", b"CREATE QUESY")
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(DataError, match=f"line {line + 1} of the control log is damaged"):
+        ControlLog(tmp_path)
+    (checked,) = verify_shared(tmp_path)
+    assert [damage.what for damage in checked.verdict.damages] == [
+        f"line {line + 1} of the control log is damaged"
+    ]
+    (repaired,) = repair_shared(tmp_path)
+    assert repaired.moved == ["quarantine/1-control"]
+    assert [name for _, name in ControlLog(tmp_path).declared] == [f"q{n}" for n in range(3) if n != line]
+    path.write_bytes(sound + lines[1][:10] + bytes(50) + b"\n")
+    assert ControlLog(tmp_path).cut == 61, "sectors that were never written are zeros"

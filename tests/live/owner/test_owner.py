@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -182,6 +183,24 @@ def test_an_embedded_owner_gives_way_to_one_that_stays(tmp_path: Path) -> None:
         live.close()
 
 
+def test_each_embedded_owner_that_comes_in_between_gives_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = [OwnerLock(tmp_path, embedded=True)]
+    asked: list[int] = []
+
+    def give_way(directory: Path) -> None:
+        held.pop().release()
+        asked.append(len(asked))
+        if len(asked) < 3:  # another command was quicker
+            held.append(OwnerLock(directory, embedded=True))
+
+    monkeypatch.setattr(owner_module, "_ask_to_give_way", give_way)
+    monkeypatch.setattr(owner_module, "GIVING_WAY", 0.1)
+    owner_module.take_lock(tmp_path, embedded=False).release()
+    assert len(asked) == 3
+
+
 def test_an_embedded_owner_answers_others_while_its_rows_wait(tmp_path: Path) -> None:
     database = field(tmp_path)
     write(tmp_path, 0, 3)
@@ -193,3 +212,28 @@ def test_an_embedded_owner_answers_others_while_its_rows_wait(tmp_path: Path) ->
         connect(tmp_path).execute("CREATE QUERY late AS SELECT time, x FROM air")
     assert [next(rows)["id"] for _ in range(5)] == [2, 1, 2, 1, 2]
     rows.close()
+
+
+def test_deep_frames_and_a_want_of_descriptors_end_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = field(tmp_path)
+    accept, refusals = socket.socket.accept, [errno.EMFILE, errno.ENFILE, errno.ECONNABORTED]
+
+    def refusing(self: socket.socket) -> tuple[socket.socket, object]:
+        if self.family == socket.AF_UNIX and refusals:
+            raise OSError(refusals.pop(), "nobody can come in now")
+        return accept(self)
+
+    with owned(database), monkeypatch.context() as patch:
+        assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+        patch.setattr(socket.socket, "accept", refusing)
+        for _ in range(2):  # the first one is let in by a call that was under way
+            with socket.socket(socket.AF_UNIX) as deep, socket_path(tmp_path) as path:
+                deep.settimeout(20)
+                deep.connect(path)
+                deep.sendall(struct.pack("!4sHII", b"NILO", 1, 200_000, 0) + b"[" * 200_000)
+                reply = receive(deep)
+                assert reply is not None
+                assert reply.header["error"] == "WireError"
+        assert not refusals

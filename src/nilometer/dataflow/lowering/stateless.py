@@ -62,6 +62,6 @@ def transform_of(node: Node) -> Transform:
         case Rename():
             names = dict(zip(node.input.schema.names, node.schema.names, strict=True))
             return lambda rows: rows.rename(names)
-        case Unnest(name=name, expression=expression):
-            return Unnesting(name, expression, node.collection is Collection.STREAM)
+        case Unnest(name=name, expression=expression, dropped=dropped):
+            return Unnesting(name, expression, node.collection is Collection.STREAM, dropped=dropped)
     raise AssertionError(f"{node.operator} is not stateless")

@@ -53,7 +53,7 @@ class Entrance:
         self.ledger = StreamLedger(**books)
         self._noted: StreamLedger | None = self.ledger
         self.fields = FieldCounts.from_json(note.get("fields"))
-        """What the payloads lacked, or had beyond the declaration."""
+        """The fields that payloads lacked, or had beyond the declaration."""
         self.sessions: dict[str, int] = dict(note.get("sessions", {}))
         """The sessions that servers keep for us, and how often each was lost."""
         self._source = source
@@ -119,7 +119,9 @@ class Entrance:
         )
         if not result.received:
             return None
-        frame = pl.concat([dead.frame_of(_letters(letters, arrived, now)), *refused])
+        frame = dead.frame_of(_letters(letters, arrived, now))
+        if refused:
+            frame = pl.concat([frame, *refused])
         consumed = self._consumed
         if result.sequence is not None:
             reached = end if end is not None else result.sequence + result.received

@@ -185,7 +185,7 @@ class Decoder:
         for number in np.flatnonzero(~heard).tolist():
             letters.setdefault(number, ("no reading in it", 1))
         garbled = tuple(
-            Garbled(messages.payloads[number], reason, messages.sources[number], count)
+            Garbled(messages.payloads[number], reason, messages.sources[number], count, number)
             for number, (reason, count) in sorted(letters.items())
         )
         return Decoded(rows.drop(MESSAGE), garbled, fields, rows.get_column(MESSAGE))

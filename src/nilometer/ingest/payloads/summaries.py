@@ -5,7 +5,8 @@ A summary stands for the readings of a sensor after `from`, up to and including 
     {"from": "2026-01-01T00:00:00Z", "time": "2026-01-01T00:10:00Z", "of": "1a2b3c4d", "count": 10,
      "columns": {"pm25": {"count": 10, "sum": 412.5, "low": 0.0, "min": 40.0, "max": 42.5}}}
 
-Times are ISO-8601 or microseconds. The law: each payload is one row or one garbled reading.
+Times are ISO-8601 or microseconds. An `id` counts only where the topic names no sensor: nobody speaks for others. The
+law: each payload is one row or one garbled reading.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from nilometer.dataflow.sources import summary_dtypes
 from nilometer.ingest.payloads.messages import Garbled
 from nilometer.plan.summaries import summary_columns
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind, parse_time
+
+MOST = 1_000_000_000
+"""The most readings that a summary may stand for. A sensor that lies can spoil its own sums, but not the books."""
 
 
 def read_summaries(
@@ -48,9 +52,12 @@ def read_summaries(
 def _row(said: dict[str, Any], sensor: str | None, stream: Stream) -> dict[str, Any]:
     names = {column.name.lower(): column for column in stream.columns}
     begin, end, count = _time(said["from"]), _time(said["time"]), said["count"]
-    if not begin < end or not isinstance(count, int) or not 0 < count <= INT_MAXIMUM:
+    if not begin < end or not isinstance(count, int) or isinstance(count, bool) or count < 1:
         raise ValueError("a summary of no time or of no readings")
-    identity = said.get("id", sensor)
+    if count > min(end - begin, MOST):
+        # The books add these numbers up.
+        raise ValueError(f"a summary of {count} readings in {end - begin} microseconds")
+    identity = said.get("id") if sensor is None else sensor
     if identity is None:
         raise ValueError("a summary without an id")
     row: dict[str, Any] = {

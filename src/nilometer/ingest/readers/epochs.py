@@ -38,10 +38,12 @@ WORDS = {
 
 def guessed(numbers: pl.Series) -> pl.Series:
     """Whole numbers since 1970 as microseconds, each in the unit that its size tells."""
-    size = numbers.abs()
-    least, greatest = size.min(), size.max()
-    if greatest is None or greatest < SECONDS or (least >= MICROSECONDS and greatest < NANOSECONDS):  # type: ignore[operator]
+    least, greatest = numbers.min(), numbers.max()
+    if least is None or (least > -SECONDS and greatest < SECONDS):  # type: ignore[operator]
         return numbers
+    if least >= MICROSECONDS and greatest < NANOSECONDS:  # type: ignore[operator]
+        return numbers
+    size = numbers.abs()
     scaled = (
         pl.when((size >= NANOSECONDS) & (size < TIME_LIMIT))
         .then(numbers // 1_000)

@@ -42,6 +42,9 @@ _DIGITS = 19
 _LISTED = 12
 """The most fields of a text that a message lists."""
 
+HALF_A_PAIR = "not JSON: half of a surrogate pair"
+_SURROGATE = r"(?i)\\ud[89a-f][0-9a-f]{2}"
+_PAIR = r"(?i)\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
 NO_OBJECT = "not a JSON object"
 _ITEM, _ABSENT = "@item", "@absent"
 _MISSING: Any = object()
@@ -86,6 +89,10 @@ class JsonFields:
     def read(self, texts: pl.Series) -> JsonRows:
         """The readings of a batch of texts; a NULL has none."""
         broken: dict[int, str] = {}
+        halved = _with_half_a_pair(texts)
+        if halved is not None:
+            broken |= dict.fromkeys(halved.arg_true().to_list(), HALF_A_PAIR)
+            texts = texts.set(halved, None)
         arrays = as_arrays(texts)
         frames = [frame for frame in self._pieces(arrays, 0, broken) if frame.height]
         if not frames:
@@ -288,6 +295,17 @@ def loads(text: str, nan: str | None = None) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
+def _with_half_a_pair(texts: pl.Series) -> pl.Series | None:
+    """Which texts escape half of a surrogate pair, which is no character; None if none does. Polars takes it for a NUL,
+    so that two ids would become one."""
+    if not texts.str.contains(_SURROGATE).any():
+        return None
+    # Without escaped backslashes and whole pairs, any escape of a surrogate that is left is a half.
+    left = texts.str.replace_all("\\\\", "", literal=True).str.replace_all(_PAIR, "")
+    halved = left.str.contains(_SURROGATE).fill_null(False)
+    return halved if halved.any() else None
+
+
 def _loaded(text: str) -> list[Any]:
     try:
         return loads(text)
@@ -335,7 +353,7 @@ def _flat(value: Any) -> Any:
 
 
 def _decode_one(text: pl.Series, wanted: pl.List, number: int, broken: dict[int, str]) -> pl.Series:
-    """Decode a text about which Python's parser and Polars' may disagree, as about half a surrogate pair."""
+    """Decode a text about which Python's parser and Polars' may disagree, as about a number of many digits."""
     try:
         return text.str.json_decode(wanted)
     except pl.exceptions.PolarsError:

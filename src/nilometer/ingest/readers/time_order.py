@@ -76,9 +76,10 @@ class TimeOrder:
         if not times.len():
             return
         latest = self._latest
-        self._latest = max(int(times.max()), latest if latest is not None else int(times[0]))  # type: ignore[arg-type]
         if (latest is None or int(times[0]) >= latest) and times.is_sorted():
+            self._latest = int(times[-1])
             return
+        self._latest = max(int(times.max()), latest if latest is not None else int(times[0]))  # type: ignore[arg-type]
         before = times.cum_max().shift(1).fill_null(times[0])
         if latest is not None:
             before = before.clip(lower_bound=latest)

@@ -239,7 +239,9 @@ def _raw_times(found: pl.Series, unit: int | None) -> pl.Series:
     if found.dtype == pl.Date or isinstance(found.dtype, pl.Datetime):
         return found.cast(pl.Datetime("us")).cast(pl.Int64)
     if found.dtype.is_integer():
-        return _scaled(found.cast(pl.Int64, strict=False), unit)
+        numbers = found.cast(pl.Int64, strict=False)
+        # Times that come in order are marked so: from here on their least and greatest are found without a pass.
+        return _scaled(numbers.set_sorted() if numbers.is_sorted() else numbers, unit)
     if found.dtype.is_float():
         return _scaled_floats(found.cast(pl.Float64), unit)
     texts = _text(found)

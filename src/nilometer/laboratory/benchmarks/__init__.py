@@ -11,6 +11,7 @@ from nilometer.laboratory.benchmarks.operators import operators
 from nilometer.laboratory.benchmarks.placement import placement
 from nilometer.laboratory.benchmarks.queries import queries
 from nilometer.laboratory.benchmarks.result import Result, table
+from nilometer.laboratory.benchmarks.sensorthings import sensorthings
 from nilometer.laboratory.benchmarks.simulator import simulator
 
 SPARK, JOINS = "spark", "joins"
@@ -23,6 +24,7 @@ BENCHMARKS = {
     "queries": queries,
     "demand": demand,
     "http": http,
+    "sensorthings": sensorthings,
 }
 NAMES = (*BENCHMARKS, JOINS, SPARK)
 

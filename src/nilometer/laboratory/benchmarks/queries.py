@@ -36,8 +36,6 @@ START = 1_767_225_600_000_000
 SCHEMA = "CREATE STREAM cars (speed FLOAT, lane INT, kind STRING) PUSHED FROM 'bench://cars';"
 COUNTS = (1, 10, 100, 1_000, 10_000)
 MOST_ROWS = 20 * RATE
-JOINED_ROWS = 2 * RATE
-"""The joins share no state, and each answers by itself: they get fewer readings."""
 PEER_ROWS = RATE
 MOST_RUNTIMES = 10
 """Up to this many queries are also run with one runtime each: a hundred take minutes."""
@@ -80,7 +78,7 @@ def measure(
     for name, text in QUERIES.items():
         if kinds is not None and name not in kinds:
             continue
-        rows = min(most, JOINED_ROWS) if text is join else most
+        rows = most
         run(1, text, BATCH)  # compiles the kernels
         found = {}
         for count in [count for count in counts if count <= MOST[name]]:
@@ -115,7 +113,7 @@ def measure(
     notes.append(
         "eKuiper publishes 8,000 rules at 800 messages/s on two cores, and 300 rules x 500 messages/s."
     )
-    setting = f"{most:,} readings in batches of {BATCH:,} (joins: at most {JOINED_ROWS:,}), durable, one core"
+    setting = f"{most:,} readings in batches of {BATCH:,}, durable, one core"
     return Result("queries", "one each", setting, tuple(measurements), tuple(targets), tuple(notes))
 
 

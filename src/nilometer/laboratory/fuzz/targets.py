@@ -20,11 +20,11 @@ from nilometer.ingest.payloads import Decoder, Format, Messages
 from nilometer.language import parse
 from nilometer.live.state_files import PLACE as STATES
 from nilometer.live.state_files import PREFIX as CHECKPOINT
-from nilometer.live.state_files import State, StateFiles
+from nilometer.live.state_files import SavedState, StateFiles
 from nilometer.log import Offset, StreamLog
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.record import Encoder, RecordKind
-from nilometer.log.results.shared_log import LEFT, Era, Line, Place, SharedLog, index_of_files
+from nilometer.log.results.shared_log import LEFT, ColumnEra, Line, RecordPlace, SharedLog, index_of_files
 from nilometer.log.results.shared_log import PLACE as COMMITS
 from nilometer.sensornet.motes.serial_frames import FrameKind, FrameReader
 from nilometer.sensornet.motes.values import CType, Field
@@ -100,8 +100,8 @@ def _commits(data: bytes) -> object:
 def _commit_bytes() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         log = SharedLog(Path(folder))
-        era = Era(0, 1, {"x": pl.Int64()}, {})
-        place = Place("q", "v-1", 0, 0, LEFT, {"s": Offset()}, eras=(era,))
+        era = ColumnEra(0, 1, {"x": pl.Int64()}, {})
+        place = RecordPlace("q", "v-1", 0, 0, LEFT, {"s": Offset()}, eras=(era,))
         frame = pl.DataFrame({"x": [1, 2]})
         log.commit({1: {"s": Offset(3, 4)}}, [Line(place, (frame,), 1, QueryLedger(), about=True)])
         log.close()
@@ -121,7 +121,7 @@ def _state(data: bytes) -> object:
 @cache
 def _state_bytes() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        state = State("v-1", {"s": Offset()}, {"s": Offset(3, 4)}, 1, {"window": {"rows": b"abc"}})
+        state = SavedState("v-1", {"s": Offset()}, {"s": Offset(3, 4)}, 1, {"window": {"rows": b"abc"}})
         StateFiles(Path(folder)).save({"q": state}, ["q"])
         return (Path(folder) / STATES / f"{CHECKPOINT}{1:012d}").read_bytes()
 

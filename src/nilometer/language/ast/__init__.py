@@ -48,6 +48,7 @@ from nilometer.language.ast.queries import (
     WindowBound,
     With,
 )
+from nilometer.language.ast.reactions import CreateAlert, CreateDecision, DecisionChoice, Silence, Template
 from nilometer.language.ast.sources import (
     Amounts,
     AsofSource,
@@ -110,6 +111,8 @@ __all__ = [
     "Constant",
     "CopySensors",
     "CopyStreams",
+    "CreateAlert",
+    "CreateDecision",
     "CreateNetwork",
     "CreatePhenomenon",
     "CreateQuery",
@@ -121,6 +124,7 @@ __all__ = [
     "Pause",
     "Replace",
     "Resume",
+    "DecisionChoice",
     "DurationConstant",
     "Exists",
     "Explain",
@@ -160,10 +164,12 @@ __all__ = [
     "SetOperation",
     "Setting",
     "Show",
+    "Silence",
     "SortKey",
     "Source",
     "Star",
     "Statement",
+    "Template",
     "TimeConstant",
     "Unary",
     "UnboundedWindow",

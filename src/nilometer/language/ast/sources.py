@@ -98,7 +98,7 @@ class Setting(Node):
 @dataclass(frozen=True, slots=True)
 class FunctionSource(Source):
     """`SIMILAR(s, column WITHIN 0.5 PAIRS) [window] [alias]`; settings are in the order of the function's
-    declaration."""
+    declaration. `time` is what DESCRIPTOR of a SESSION names, if that is not `time`."""
 
     name: str
     source: Source
@@ -106,6 +106,7 @@ class FunctionSource(Source):
     settings: tuple[Setting, ...] = ()
     window: Window | None = None
     alias: str | None = None
+    time: Name | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ the logs that its record names. A stream, table, view or query that others read 
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -16,16 +17,21 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from nilometer.catalog.answer_streams import is_answers
+from nilometer.catalog.check_drop import check_drop
 from nilometer.errors import CatalogError, ConfigurationError, NilometerError, ResourceError
 from nilometer.language import ast, parse, print_statement
 from nilometer.live import upkeep
 from nilometer.live.admission import Admission
+from nilometer.live.alerts.alert_log import folder_of_alert
+from nilometer.live.audit import note
 from nilometer.live.control import folder_of
+from nilometer.live.identity import identity_of
 from nilometer.live.owner.control_log import CLIENT, SCHEMA, ControlLog, Record
 from nilometer.live.owner.statements import Difference, Key, differences, named, readers, statements_of
 from nilometer.live.replaced_state import Choice, check_keep
 from nilometer.live.standing import result_log, shared_logs
 from nilometer.live.starts import BEGINNING, NOW, Start, offsets_at
+from nilometer.live.verdicts import decide, decision_of, folder_of_decision
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.directory import PLACE
 from nilometer.log.local_files import LocalFiles
@@ -36,7 +42,17 @@ if TYPE_CHECKING:
     from nilometer.live.declarations import CompiledQuery, Declarations
     from nilometer.live.roster import Roster
 
-REPLACEABLE = (ast.CreateQuery, ast.CreateView, ast.CreateStream, ast.CreateTable, ast.CreatePhenomenon)
+AUDITED = {
+    "execute": ("text",),
+    "apply": ("script", "drops"),
+    "alert": ("what", "name", "group", "until"),
+    "decide": ("name", "position", "instead", "note"),
+}
+"""The requests that change something, and the fields that say what."""
+REPLACEABLE = (
+    *(ast.CreateQuery, ast.CreateAlert, ast.CreateDecision),
+    *(ast.CreateView, ast.CreateStream, ast.CreateTable, ast.CreatePhenomenon),
+)
 
 
 class Changes:
@@ -58,7 +74,16 @@ class Changes:
     # ---- requests ----------------------------------------------------------------------------------------------------
 
     def request(self, do: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Carry out a request of a client."""
+        """Carry out a request of a client, and record who has changed something."""
+        found = self._request(do, fields)
+        what = AUDITED.get(do)
+        if what is not None and not fields.get("dry_run"):
+            said = {name: fields[name] for name in what if fields.get(name) is not None}
+            text = str(said["text"]) if do == "execute" else json.dumps(said, default=str)
+            note(self.directory, fields.get("by"), do, text, str(found.get("told", "")))
+        return found
+
+    def _request(self, do: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         match do:
             case "execute":
                 statement = parse(str(fields["text"]))
@@ -77,7 +102,33 @@ class Changes:
                     drops=bool(fields["drops"]),
                     force=bool(fields.get("force")),
                 )
+            case "decide":
+                definition = decision_of(self.database, str(fields["name"]))
+                verdict = decide(self.database, definition, fields)
+                return {"told": f"decision {verdict.id} of {definition.name} is {verdict.verdict}"}
+            case "alert":
+                return {"told": self._alert(fields)}
         raise ConfigurationError(f"no request '{do}'")
+
+    def _alert(self, fields: Mapping[str, Any]) -> str:
+        """Silence or acknowledge an alert, in the name of a person."""
+        from nilometer.live.alerts.listing import definition_of
+        from nilometer.live.alerts.watch import Watch, group_key
+
+        name, by = str(fields["name"]), str(fields["by"])
+        definition = definition_of(self.database, name)
+        if self.roster is not None and self.roster.alerting is not None:
+            self.roster.alerting.look(at_once=True)
+            watch = self.roster.alerting.watch(name)
+        else:
+            watch = Watch(self.directory, definition, identity_of(self.directory))
+        key = group_key(watch.settings, fields.get("group"))
+        if fields["what"] == "acknowledge":
+            count = watch.acknowledge(key, by)
+            return f"{count} incident{'' if count == 1 else 's'} of {definition.name} acknowledged"
+        until = fields.get("until")
+        watch.silence(key, None if until is None else int(until), by)
+        return f"{definition.name} speaks again" if until is None else f"{definition.name} is silent"
 
     # ---- schema.sql --------------------------------------------------------------------------------------------------
 
@@ -167,7 +218,9 @@ class Changes:
             return ast.Drop(
                 "SENSOR", int(identifier) if identifier.lstrip("-").isdecimal() else identifier, stream=stream
             )
-        return None if step.kind in ("SENSORS", "STREAMS") else ast.Drop(step.kind, step.name)
+        query = self.database.catalog.query(step.name) if step.kind == "QUERY" else None
+        kind = step.kind if query is None else query.duty or "QUERY"
+        return None if step.kind in ("SENSORS", "STREAMS") else ast.Drop(kind, step.name)
 
     # ---- one statement -----------------------------------------------------------------------------------------------
 
@@ -211,8 +264,17 @@ class Changes:
     def _drop(self, statement: ast.Drop, origin: str) -> str:
         kind, name = statement.kind, str(statement.name)
         catalog = self.database.catalog
+        check_drop(catalog, kind, name)
+        called = kind.lower()
+        if kind in ("ALERT", "DECISION"):
+            if not any(query.name.lower() == name.lower() for query in catalog.reactions(kind)):
+                catalog.drop(kind, name, statement.if_exists)  # says that there is none
+                return f"there is no {called} {name}"
+            kind = "QUERY"
         if kind in ("QUERY", "STREAM", "TABLE", "VIEW", "PHENOMENON"):
             found = readers(catalog, name)
+            if called == "decision":
+                found += [one for one in readers(catalog, f"{name}_audit") if one not in found]
             if found:
                 raise CatalogError(
                     f"'{name}' is read by {', '.join(found)}",
@@ -223,14 +285,14 @@ class Changes:
             self._refuse_busy_sinks(name)
         self._release(kind, name)
         if not catalog.drop(kind, statement.name, statement.if_exists, statement.stream):
-            return f"there is no {kind.lower()} {name}"
+            return f"there is no {called} {name}"
         shown = f"{name} OF {statement.stream}" if kind == "SENSOR" else name
         self._record("DROP", kind, shown, origin=origin)
         if kind == "QUERY":
             if self.roster is not None:
                 self.roster.drop(name)
             self._delete(name)
-        note = f"{kind.lower()} {shown} is dropped"
+        note = f"{called} {shown} is dropped"
         if (kind, shown.lower()) in self.control.adopted:
             note += "; schema.sql still declares it, and `nilometer apply` would create it again"
         return note
@@ -254,6 +316,8 @@ class Changes:
         if self.database.catalog.extent(name) is None:
             # Its answers as a stream; nobody reads them any more.
             shutil.rmtree(self.directory / PLACE / quote(name.lower(), safe=""), ignore_errors=True)
+        shutil.rmtree(folder_of_alert(self.directory, name), ignore_errors=True)
+        shutil.rmtree(folder_of_decision(self.directory, name), ignore_errors=True)
         self.control.forget_dropped(("QUERY", name.lower()))
 
     def _finish_drops(self) -> None:
@@ -407,6 +471,10 @@ def take_up(
     directory = database.data.base
     assert directory is not None, "an owner without a directory"
     changes = Changes(database, directory, roster)
+    if changes.control.cut:
+        say(
+            f"the control log ended with an unfinished line of {changes.control.cut} bytes, which never took effect"
+        )
     for step in changes.begin(force=force, say=say):
         say(f"schema.sql has changed: {step}")
     for (kind, name), record in changes.control.declared.items():

@@ -2,7 +2,8 @@
 
 A line is a checksum and a record in JSON. The laws: a change is a record, durable, before it takes effect, with the
 offset in each stream's log at which it does; so whoever starts next installs each query at the same place. Only the
-owner appends. A line that a crash has torn is cut off; a damaged line before it is an error.
+owner appends. A line that a crash has torn, without its end or with sectors that were never written, is cut off, and
+`cut` says so; any other damaged line is an error.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ class Record:
             raise ValueError("a damaged line")
         found: dict[str, Any] = json.loads(body)
         offsets, effect = (_read(found.pop(name, {})) for name in ("offsets", "effect"))
+        if not all(isinstance(value, int if name == "at" else str) for name, value in found.items()):
+            raise ValueError("a record of other values")
         return Record(**found, offsets=offsets, effect=effect)
 
 
@@ -72,6 +75,27 @@ def _written(offsets: Mapping[str, Offset]) -> dict[str, list[int]]:
 
 def _read(written: Mapping[str, list[int]]) -> dict[str, Offset]:
     return {key: Offset(number, at) for key, (number, at) in written.items()}
+
+
+def _lines(files: LocalFiles) -> list[bytes]:
+    try:
+        return bytes(files.read(FILE)).splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+
+
+def _record(line: bytes) -> Record | None:
+    try:
+        return Record.of(line)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def readable(directory: Path) -> tuple[bytes, int]:
+    """The lines of a control log that are whole, and how many are not."""
+    lines = _lines(LocalFiles(directory / ".nilometer"))
+    whole = [line for line in lines if _record(line) is not None]
+    return b"".join(whole), len(lines) - len(whole)
 
 
 class ControlLog:
@@ -87,23 +111,21 @@ class ControlLog:
         self.replaced: dict[tuple[str, str], str] = {}
         """The texts that the last REPLACE of each thing has replaced."""
         self.records = 0
-        try:
-            data = bytes(self._files.read(FILE))
-        except FileNotFoundError:
-            data = b""
-        lines = data.splitlines(keepends=True)
+        self.cut = 0
+        """The bytes of a line at the end that a crash has torn."""
+        lines = _lines(self._files)
         self._size = 0
         for number, line in enumerate(lines, 1):
-            try:
-                record = Record.of(line)
-            except (ValueError, TypeError, KeyError):
-                if number == len(lines):
-                    break  # torn by a crash: it never took effect
+            record = _record(line)
+            if record is None and number == len(lines) and (not line.endswith(b"\n") or b"\0" in line):
+                self.cut = len(line)  # it never took effect
+                break
+            if record is None:
                 raise DataError(
                     f"line {number} of the control log is damaged",
                     detail=str(self._files.directory / FILE),
-                    hint="take it from a backup; or remove the file: only what schema.sql declares is left then",
-                ) from None
+                    hint="take it from a backup; or nilometer log repair keeps all other lines",
+                )
             self._size += len(line)
             self._take(record)
 

@@ -1,7 +1,7 @@
 """Accepts clients on the directory's socket, with a thread for each: it waits where the owner's loop must not.
 
-A request is a frame with `do`; its reply is a frame, an error or not. What a client has installed is removed
-when its connection ends.
+A request is a frame with `do`; its reply is a frame, an error or not. The queries of a client are removed when
+its connection ends.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nilometer.errors import ConfigurationError, InternalError, NilometerError, ResourceError
-from nilometer.live.owner.owner import PART_ROWS, Asked, Owner, OwnerGoneError, offsets_text
+from nilometer.live.owner.owner import PART_ROWS, ClientQuery, Owner, OwnerGoneError, offsets_text
 from nilometer.live.owner.wire import (
     BODY_BYTES,
     FILE,
-    Frame,
+    Message,
     WireError,
     error_header,
     receive,
@@ -36,6 +36,8 @@ CLIENTS = 256
 """The most clients at a time."""
 LONGEST_WAIT = 1.0
 """The most seconds that a fetch waits for rows: then the client is told that there are none, and asks again."""
+AGAIN = 0.1
+"""Seconds until the next try, where nobody could be let in."""
 QUERIES = 1_000
 """The most queries of one client."""
 
@@ -48,7 +50,7 @@ class Server:
         self._owner = owner
         self._sessions: set[Session] = set()
         self._turn = threading.Lock()
-        self._closed = False
+        self._closed = threading.Event()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(directory / FILE)  # of an owner that was killed: the lock is ours
@@ -71,11 +73,13 @@ class Server:
         self._thread.start()
 
     def _accept(self) -> None:
-        while True:
+        while not self._closed.is_set():
             try:
                 connection, _ = self._socket.accept()
             except OSError:
-                return
+                # Without descriptors nobody can come in; later somebody can.
+                self._closed.wait(AGAIN)
+                continue
             with self._turn:
                 if len(self._sessions) >= CLIENTS:
                     with contextlib.suppress(OSError, WireError):
@@ -87,8 +91,13 @@ class Server:
                     continue
                 session = Session(self._owner, connection, self._over)
                 self._sessions.add(session)
-            session.start()
-            if self._closed:
+            try:
+                session.start()
+            except RuntimeError:  # no more threads
+                connection.close()
+                self._over(session)
+                continue
+            if self._closed.is_set():
                 session.hang_up()
 
     def _over(self, session: Session) -> None:
@@ -103,7 +112,7 @@ class Server:
     def close(self) -> None:
         """Send all clients away."""
         with self._turn:
-            self._closed = True
+            self._closed.set()
             sessions = list(self._sessions)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._directory / FILE)
@@ -122,7 +131,7 @@ class Session(threading.Thread):
         self._owner = owner
         self._connection = connection
         self._over = over
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, ClientQuery] = {}
 
     def run(self) -> None:
         """Answer requests until the client goes."""
@@ -143,7 +152,7 @@ class Session(threading.Thread):
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 
-    def _receive(self) -> Frame | None:
+    def _receive(self) -> Message | None:
         try:
             return receive(self._connection)
         except WireError as error:
@@ -151,7 +160,7 @@ class Session(threading.Thread):
                 send(self._connection, error_header(error))
             return None
 
-    def _answer(self, frame: Frame) -> tuple[dict[str, Any], bytes]:
+    def _answer(self, frame: Message) -> tuple[dict[str, Any], bytes]:
         try:
             return self._do(frame.header)
         except OwnerGoneError:
@@ -182,6 +191,8 @@ class Session(threading.Thread):
             case "analyze":
                 name = str(request["name"])
                 return {"text": owner.submit(lambda: owner.station.analysis(name))}, b""
+            case "backup":
+                return owner.back_up(Path(str(request["target"]))), b""
             case "give_way":
                 if not owner.lock.holder.embedded:
                     raise ConfigurationError("this owner is there to stay", hint="stop it first")

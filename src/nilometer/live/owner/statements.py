@@ -50,6 +50,8 @@ def named(statement: ast.Statement) -> tuple[str, str] | None:
             return "VIEW", name
         case ast.CreatePhenomenon(name=name):
             return "PHENOMENON", name
+        case ast.CreateAlert(name=name) | ast.CreateDecision(name=name):
+            return "QUERY", name  # each is a standing query of that name
     return None
 
 

@@ -34,7 +34,7 @@ _PREFIX = struct.Struct("!4sHII")
 
 
 @dataclass(frozen=True)
-class Frame:
+class Message:
     """One message."""
 
     header: dict[str, Any]
@@ -55,7 +55,7 @@ def send(connection: socket.socket, header: dict[str, Any], body: bytes = b"") -
         connection.sendall(body)
 
 
-def receive(connection: socket.socket) -> Frame | None:
+def receive(connection: socket.socket) -> Message | None:
     """The next frame; None if the other side has gone."""
     prefix = _exactly(connection, _PREFIX.size)
     if prefix is None:
@@ -75,11 +75,11 @@ def receive(connection: socket.socket) -> Frame | None:
         return None
     try:
         header = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
         raise WireError("a message without a header")
-    return Frame(header, body)
+    return Message(header, body)
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nilometer.algebra import Collection, JoinKind, Relation
 from nilometer.algebra.table_function import FunctionCall
-from nilometer.expressions import Expression, columns_of
+from nilometer.expressions import ColumnReference, Expression, columns_of
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.plan import logical
 from nilometer.plan.logical import Node
@@ -50,6 +50,10 @@ class _Pruning:
                 return self._lag(node, needed, joined)
             case logical.Analytic():
                 return self._analytic(node, needed, joined)
+            case logical.Unnest(expression=ColumnReference(name=list_)) if (
+                list_ not in needed and not node.dropped
+            ):
+                return self.prune(replace(node, dropped=True), needed, joined)
             case logical.TableFunction(call=call) if (cheaper := _narrowed(call, needed)) != call:
                 return self.prune(replace(node, call=cheaper), needed, joined)
             case _:

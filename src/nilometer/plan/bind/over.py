@@ -30,8 +30,9 @@ from nilometer.language.parse_over import CURRENT_ROW
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ORDERED, ExpressionBinder, as_float
 from nilometer.plan.bind.scope import nearest
+from nilometer.plan.bind.whole import is_whole
 from nilometer.plan.bind.windows import amount_length
-from nilometer.plan.event_time import is_event_time
+from nilometer.plan.event_time import WindowTime, is_event_time, window_time
 from nilometer.plan.explain.analytic import type_of_item
 from nilometer.types import DURATION, FLOAT, INT, SECOND, Kind
 
@@ -43,6 +44,7 @@ Window = tuple[tuple[Expression, ...], tuple[SortKey, ...]]
 
 _COLLECTION = algebra.Collection
 _PLACES = (AnalyticFunction.ROW_NUMBER, AnalyticFunction.RANK, AnalyticFunction.DENSE_RANK)
+SHARES = ("PERCENT_RANK", "CUME_DIST")
 _NEEDS_ORDER = (AnalyticFunction.RANK, AnalyticFunction.DENSE_RANK, *SHIFTS)
 
 
@@ -57,19 +59,45 @@ class OverCalls:
     def __bool__(self) -> bool:
         return bool(self._windows)
 
+    @property
+    def _over_stream(self) -> bool:
+        """Whether the rows are those of a stream, which has no end."""
+        return self._query.node.collection is _COLLECTION.STREAM
+
     # ---- binding one call --------------------------------------------------------------------------------------------
 
     def bind(self, node: ast.Over, binder: ExpressionBinder) -> Expression:
         """The column of a call; `binder` binds the expressions inside it."""
         if node.distinct:
             self._context.fail(f"{node.name.upper()}(DISTINCT ...) has no OVER", node)
-        return self.bind_in(node, self._window(node, binder), binder)
+        window = self._window(node, binder)
+        if self._goes_through_evaluations(window):
+            return self._query.previous.of_order(node, window)
+        return self.bind_in(node, window, binder)
+
+    def _goes_through_evaluations(self, window: Window) -> bool:
+        """Whether ORDER BY is the time of the windows: it then means the rows of all windows, not of one."""
+        partition, order = window
+        if self._query.node.collection is not _COLLECTION.WINDOWS or is_whole(self._query.node) or not order:
+            return False
+        return self._window_time(order[0].expression) is not None and not any(
+            map(self._window_time, partition)
+        )
+
+    def _window_time(self, expression: Expression) -> WindowTime | None:
+        query = self._query
+        if query.aggregated and isinstance(expression, ColumnReference):
+            keys = {key.name: key.expression for key in query.keys}
+            expression = keys.get(expression.name, expression)
+        return window_time(query.node, expression)
 
     def bind_in(self, node: ast.Over, window: Window, binder: ExpressionBinder) -> Expression:
         """The column of a call over these partitions, in this order."""
         name = node.name.upper()
         if name in ("DELTA", "RATE"):
             return self._change(name, node, window, binder)
+        if name in SHARES:
+            return self._share(name, node, window)
         if name not in set(AnalyticFunction):
             self._refuse_function(name, node)
         function = AnalyticFunction(name)
@@ -92,7 +120,7 @@ class OverCalls:
                 else f"it is for {', '.join((*SHIFTS, *VALUES))}",
             )
         item = AnalyticItem("", function, type_, argument, offset, default, frame, node.ignore_nulls)
-        if self._query.node.collection is _COLLECTION.STREAM:
+        if self._over_stream:
             self._check_stream(item, node)
         return self._column(window, item)
 
@@ -105,7 +133,7 @@ class OverCalls:
 
     def _refuse_function(self, name: str, node: ast.Over) -> None:
         signature = functions.resolve(name)
-        known = [each.value for each in AnalyticFunction]
+        known = [*(each.value for each in AnalyticFunction), *SHARES]
         if signature is None:
             self._context.fail(
                 f"no function '{node.name}'",
@@ -135,6 +163,29 @@ class OverCalls:
         passed = Call("-", (moment, self._before(window, moment)), DURATION)
         seconds = Call("/", (Call("float", (passed,), FLOAT), Literal(float(SECOND), FLOAT)), FLOAT)
         return Call("/", (as_float(change), seconds), FLOAT)
+
+    def _share(self, name: str, node: ast.Over, window: Window) -> Expression:
+        """PERCENT_RANK is (RANK - 1) / (rows - 1), and 0 of one row; CUME_DIST is the share of the rows up to this one
+        and its peers."""
+        if node.arguments:
+            self._context.fail(f"{name}() takes no argument", node.arguments[0])
+        if not window[1]:
+            self._context.fail(f"{name}() OVER needs an ORDER BY", node, hint="OVER (ORDER BY ...)")
+        if self._over_stream:
+            self._context.fail(
+                f"{name}() needs all rows, and a stream has no end", node, hint="give the stream a window"
+            )
+        if node.frame is not None:
+            self._context.fail(f"{name}() looks at the whole partition and takes no frame", node.frame)
+        count = AnalyticItem("", AnalyticFunction.COUNT, INT, frame=WHOLE)
+        rows: Expression = self._column(window, count)
+        if name == "CUME_DIST":
+            share: Expression = self._column(window, replace(count, frame=TO_CURRENT))
+        else:
+            one = Literal(1, INT)
+            share = Call("-", (self._column(window, AnalyticItem("", AnalyticFunction.RANK, INT)), one), INT)
+            rows = Call("greatest", (Call("-", (rows, one), INT), one), INT)
+        return Call("/", (as_float(share), as_float(rows)), FLOAT)
 
     def _before(self, window: Window, value: Expression) -> ColumnReference:
         return self._column(window, AnalyticItem("", AnalyticFunction.LAG, type_of(value).plain, value))
@@ -366,7 +417,8 @@ def needs_all_rows(node: ast.Node) -> bool:
     """Whether a call with OVER cannot be answered tuple by tuple: it looks ahead, or goes by another order than time."""
     if not isinstance(node, ast.Over):
         return False
-    if node.name.upper() in (AnalyticFunction.LEAD, AnalyticFunction.NTILE) or len(node.order) != 1:
+    ahead = (AnalyticFunction.LEAD, AnalyticFunction.NTILE, *SHARES)
+    if node.name.upper() in ahead or len(node.order) != 1:
         return True
     if node.frame is not None and node.frame.end.side == "FOLLOWING":
         return True

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from nilometer import algebra
 from nilometer.algebra import SortKey
+from nilometer.algebra.table_functions.session import SESSION, bare
 from nilometer.expressions import ColumnReference, Expression, Now, type_of
 from nilometer.language import ast
 from nilometer.plan import logical
 from nilometer.plan.bind.group_windows import of_window
-from nilometer.plan.bind.over import OverCalls
+from nilometer.plan.bind.over import OverCalls, Window
+from nilometer.plan.event_time import WindowTime
 from nilometer.types import Schema
 
 if TYPE_CHECKING:
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class PreviousCalls(OverCalls):
-    """The calls of LAG, DELTA and RATE over the windowed results of one SELECT."""
+    """The calls of LAG, DELTA and RATE over the windowed results of one SELECT, and those with OVER whose order is
+    that of the evaluations. `shows_tick`: a call without OVER is among them, so the rows show their tick."""
+
+    shows_tick = False
 
     def of_groups(self, node: ast.FunctionCall) -> Expression:
         """A call beside GROUP BY: its groups are those of the query."""
@@ -55,7 +60,46 @@ class PreviousCalls(OverCalls):
             )
         return self._bind(node, tuple(shown for _, shown in keys if shown is not None))
 
+    def of_order(self, node: ast.Over, window: Window) -> Expression:
+        """A call with OVER whose ORDER BY is the time of the evaluations: `ORDER BY window_start`."""
+        partition, order = window
+        kind = self._window_time(order[0].expression)
+        if kind is WindowTime.ANOTHER or (kind is WindowTime.SESSION and not self._by_session_key(partition)):
+            self._context.fail(
+                "window_start is not the order in which these windows end",
+                node.order[0],
+                hint="ORDER BY window_end"
+                + ("" if kind is WindowTime.ANOTHER else ", or PARTITION BY the key of the sessions"),
+            )
+        if len(order) > 1 or order[0].descending or order[0].nulls_first:
+            self._context.fail(
+                "OVER the rows of several windows goes forward in time, and by nothing else",
+                node.order[1 if len(order) > 1 else 0],
+                hint="write ORDER BY window_end alone; for another order within each window, leave window_start and"
+                " window_end out of ORDER BY",
+            )
+        return self._bind_over(node, partition)
+
+    def _by_session_key(self, partition: tuple[Expression, ...]) -> bool:
+        """Whether the keys of the sessions are among those of PARTITION BY: then the sessions of a partition begin
+        in the order in which they end."""
+        named = {bare(part.name).lower() for part in partition if isinstance(part, ColumnReference)}
+        calls = [
+            node.call
+            for node in logical.walk_plan(self._query.node)
+            if isinstance(node, logical.TableFunction) and node.call.function is SESSION
+        ]
+        return all(named >= {bare(name).lower() for name in call.columns or ("id",)} for call in calls)
+
+    @property
+    def _over_stream(self) -> bool:
+        return True
+
     def _bind(self, node: ast.FunctionCall, keys: tuple[Expression, ...]) -> Expression:
+        self.shows_tick = True
+        return self._bind_over(ast.Over(node.name, node.arguments, node.distinct, span=node.span), keys)
+
+    def _bind_over(self, node: ast.Over, keys: tuple[Expression, ...]) -> Expression:
         query = self._query
         if query.select.stream in ("ISTREAM", "DSTREAM"):
             self._context.fail(
@@ -63,15 +107,18 @@ class PreviousCalls(OverCalls):
                 node,
                 hint=f"leave {query.select.stream} out",
             )
-        call = ast.Over(node.name, node.arguments, node.distinct, span=node.span)
         binder = query.binder(None, query._special_inside_over)
-        return self.bind_in(call, (keys, (SortKey(Now()),)), binder)
+        return self.bind_in(node, (keys, (SortKey(Now()),)), binder)
 
     def over(self, node: logical.Node) -> logical.Node:
         """The rows as a stream, with the columns of all calls; the node itself if there are none."""
         if not self:
             return node
         return super().over(logical.ToStream(node, algebra.Relation.RSTREAM))
+
+    def by_evaluation(self, stream: logical.Node) -> logical.Node:
+        """The rows of the stream as evaluations again, for ORDER BY."""
+        return logical.TimeWindow(stream, 0, 0, None, False)
 
 
 Key = tuple[str, ColumnReference | None]

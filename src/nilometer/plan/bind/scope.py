@@ -213,10 +213,12 @@ class Scope:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound query: its plan without Deliver, and whether its rows come from windows and so have a tick."""
+    """A bound query: its plan without Deliver, and whether its rows come from windows and so have a tick. `fields`
+    are the names that the columns of its `*` have in the data."""
 
     node: logical.Node
     windowed: bool
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 def quoted(names: list[str] | tuple[str, ...], limit: int = 12) -> str:

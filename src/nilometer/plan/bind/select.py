@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -94,6 +94,7 @@ class SelectBinder:
         self.order: list[tuple[ast.SortKey, int | Expression]] = []
         self.over = OverCalls(self)
         self.previous = PreviousCalls(self)
+        self.ticked: bool | None = None
 
     # ---- the whole ---------------------------------------------------------------------------------------------------
 
@@ -121,7 +122,16 @@ class SelectBinder:
                 place,
                 hint="give the streams windows, such as [RANGE 10 MINUTES]",
             )
-        return self._to_stream(node)
+        return replace(self._to_stream(node), fields=self._fields())
+
+    def _fields(self) -> Mapping[str, str]:
+        """The names that the columns of `*` have in the data, for the query around this one. They are those of one
+        relation, because two may have the same."""
+        stars = [item.expression for item in self.select.items if isinstance(item.expression, ast.Star)]
+        relations = self.scope.relations
+        if len(stars) == 1 and stars[0].qualifier is not None:
+            relations = [each for each in (self.scope.relation(stars[0].qualifier),) if each is not None]
+        return relations[0].fields if len(stars) == len(relations) == 1 else {}
 
     def _delivered(self, projections: tuple[logical.Projection, ...]) -> logical.Node:
         """The select list's columns: without doubles after DISTINCT, and in the order of ORDER BY."""
@@ -132,6 +142,9 @@ class SelectBinder:
             return with_order_of_distinct(self.context, node, projections, self.order, self.ordering)
         if self.ordering is None:
             return logical.Project(self.node, projections)
+        if self.previous and self.ordering.keys:
+            self.ticked = self._shows_tick(self.node)
+            self.node = self.previous.by_evaluation(self.node)
         if not in_time_order(self.node, projections, self.order):
             if self.ordering.keys and can_be_whole(self.context, self.node):
                 self.node = whole(self.node)
@@ -640,10 +653,14 @@ class SelectBinder:
                     detail=f"it emits the rows that have {'entered' if relation == 'ISTREAM' else 'left'} the window since the last evaluation",
                     hint="give the stream a window, such as [NOW] or [RANGE 10 MINUTES]",
                 )
-            return Bound(node, bool(self.previous))
+            return Bound(node, self._shows_tick(node))
         if relation is not None:
             node = logical.ToStream(node, algebra.Relation(relation))
-        return Bound(node, has_tick(node))
+        return Bound(node, has_tick(node) if self.ticked is None else self.ticked)
+
+    def _shows_tick(self, stream: logical.Node) -> bool:
+        """Whether rows that have become a stream show the tick of their evaluation."""
+        return bool(self.previous) and (self.previous.shows_tick or has_tick(stream))
 
 
 _COMPLETENESS = "completeness"

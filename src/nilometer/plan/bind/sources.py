@@ -15,7 +15,7 @@ from nilometer.language import ast, parse
 from nilometer.language.walk import walk
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ExpressionBinder
-from nilometer.plan.bind.group_windows import group_window
+from nilometer.plan.bind.group_windows import check_time, group_window
 from nilometer.plan.bind.joins import bind_join, one_node
 from nilometer.plan.bind.named import NamedQuery, find_named, named_columns
 from nilometer.plan.bind.phenomena import bind_phenomena
@@ -33,6 +33,7 @@ from nilometer.plan.bind.table_functions import bind_call, expected_interval, na
 from nilometer.plan.bind.unnest_source import unnest_source
 from nilometer.plan.bind.whole import can_be_whole, is_whole
 from nilometer.plan.bind.windows import check_rescan, duration, window_over
+from nilometer.plan.event_time import is_event_time
 from nilometer.types import BOOLEAN
 
 BindQuery = Callable[[Context, ast.QueryNode, Scope | None], Bound]
@@ -187,6 +188,12 @@ class SourceBinder:
                     node.arguments[1],
                     hint="make one of both: COUNT(DISTINCT a || '/' || b)",
                 )
+            if node.name.upper() in ("FIRST", "LAST") and _is_time_name(node.arguments[1]):
+                self.context.fail(
+                    f"{node.name.upper()} goes by time already, and takes one value",
+                    node.arguments[1],
+                    hint=f"write {node.name.upper()}(x), or {node.name.upper()}(x ORDER BY y)",
+                )
             alias = self._alias_of_argument(node)
             window = ast.RangeWindow(self._window_amount(node.arguments[1]), span=node.arguments[1].span)
             if alias in found and found[alias] != window:
@@ -236,7 +243,8 @@ class SourceBinder:
         if self.sample is not None and node.collection is algebra.Collection.STREAM:
             node = logical.Sample(node, self.sample)
         node = self._windowed(source.window, node)
-        return Relation(alias, node, node.schema.names, source, generated=source.alias is None)
+        fields = {} if source.columns else bound.fields
+        return Relation(alias, node, node.schema.names, source, generated=source.alias is None, fields=fields)
 
     def _windowed(self, window: ast.Window | None, node: logical.Node) -> logical.Node:
         if window is None:
@@ -291,6 +299,8 @@ class SourceBinder:
         if TABLE_FUNCTIONS[source.name].defined is not None:
             return self._of_phenomenon(source)
         inner = self._stream(source.source, source.name)
+        if source.time is not None:
+            check_time(self.context, inner, source.time)
         if source.name == LATEST.name and source.window is None and expected_interval(inner) is None:
             at_the_end = self._latest_of_all(source, inner)
             if at_the_end is not None:
@@ -354,11 +364,13 @@ class SourceBinder:
                 ):
                     keys.append((other, one))
                     continue
+            if _is_asof_order(part, left[0].node, right[0].node):
+                continue  # DuckDB's and Snowflake's spelling of what ASOF means here
             self.context.fail(
                 "ON of an ASOF JOIN takes equalities between the two streams, joined by AND",
                 source.condition,
                 detail=f"found {part}",
-                hint="put any other condition into WHERE",
+                hint="put any other condition into WHERE; a.time >= b.time may be written, too",
             )
         within = (
             None if source.within is None else duration(self.context, source.within, "WITHIN", positive=False)
@@ -395,3 +407,16 @@ class SourceBinder:
         self.context.fail(
             "this cannot stand in ON", node, hint="put it into WHERE, or into a subquery in FROM"
         )
+
+
+def _is_asof_order(condition: Expression, left: logical.Node, right: logical.Node) -> bool:
+    """Whether it says that the right tuple is not later than the left one: `a.time >= b.time`."""
+    match condition:
+        case Call(">=", (one, other)) | Call("<=", (other, one)):
+            return is_event_time(left, one) and is_event_time(right, other)
+        case _:
+            return False
+
+
+def _is_time_name(node: ast.Expression) -> bool:
+    return isinstance(node, ast.Name) and node.parts[-1].lower() in ("time", "ts", "timestamp")

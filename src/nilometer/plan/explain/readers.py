@@ -234,7 +234,12 @@ def read_rename(reading: Reading) -> Parameters:
 def read_unnest(reading: Reading) -> Parameters:
     expression = reading.expression()
     reading.cursor.expect("AS")
-    return {"name": reading.name(), "expression": expression}
+    name = reading.name()
+    dropped = reading.cursor.accept(";")
+    if dropped:
+        reading.cursor.expect("LIST")
+        reading.cursor.expect("DROPPED")
+    return {"name": name, "expression": expression, "dropped": dropped}
 
 
 def read_sample(reading: Reading) -> Parameters:

@@ -113,7 +113,8 @@ def print_parameters(node: PlanNode) -> list[str]:
         case logical.Rename() | physical.Rename():
             return [print_name(node.alias)]
         case logical.Unnest() | physical.Unnest():
-            return [f"{print_expression(node.expression)} AS {print_name(node.name)}"]
+            item = f"{print_expression(node.expression)} AS {print_name(node.name)}"
+            return [item, "LIST DROPPED"] if node.dropped else [item]
         case logical.Sample() | physical.Sample():
             return [f"EVERY {format_duration(node.every)}"]
         case logical.Limit() | physical.Limit():

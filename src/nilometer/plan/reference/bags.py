@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from nilometer.algebra import BagOperator, JoinKind
-from nilometer.expressions import Expression
+from nilometer.expressions import Expression, columns_of
 from nilometer.plan.logical import BagOperation, Join, Project, Projection, Rename, Select, Union, Unnest
 from nilometer.plan.reference.rows import Values, freeze
 from nilometer.plan.reference.skipping import attempt
@@ -48,8 +48,9 @@ def renamed(values: Values, old: Sequence[str], new: Sequence[str]) -> Values:
 
 def unnested(node: Unnest, bag: Bag, now: int | None) -> list[Values]:
     """A row for each element of a row's list."""
+    gone = columns_of(node.expression) if node.dropped else frozenset()
     return [
-        {**values, node.name: element}
+        {name: value for name, value in values.items() if name not in gone} | {node.name: element}
         for values in bag
         for element in evaluate(node.expression, values, now) or ()
     ]

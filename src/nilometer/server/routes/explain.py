@@ -30,7 +30,7 @@ class ExplainAsked(BaseModel):
     stage: str = Field(
         "optimized", description=f"one of {', '.join(STAGES)}", pattern=f"^({'|'.join(STAGES)})$"
     )
-    verbose: bool = Field(False, description="the plan after each rule, too")
+    verbose: bool = Field(False, strict=True, description="the plan after each rule, too")
     network: str | None = Field(
         None, max_length=100, description="for the stages in a network: a declared one"
     )

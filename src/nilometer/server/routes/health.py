@@ -64,6 +64,8 @@ def _collect(station: Station, desk: Desk) -> dict[str, tuple[str, str, list[Sam
         found = zip(queries, values, strict=True)
         return [({"query": name}, float(value)) for name, value in found if value is not None]
 
+    alerting = desk.alerting
+    alerts = {} if alerting is None else alerting.metrics()
     ledgers = [status.ledger for status in streams]
     completeness = [None if not s.expected else 1.0 - (s.missing or 0) / s.expected for s in streams]
     running = list(queries.values())
@@ -128,6 +130,31 @@ def _collect(station: Station, desk: Desk) -> dict[str, tuple[str, str, list[Sam
             "gauge",
             "Readings that wait to be appended.",
             of_streams(s.backlog for s in streams),
+        ),
+        "nilometer_alert_firing": (
+            "gauge",
+            "Groups of an alert that fire.",
+            [({"alert": name}, float(one["firing"])) for name, one in alerts.items()],
+        ),
+        "nilometer_alert_fired_total": (
+            "counter",
+            "Firings that were decided.",
+            [({"alert": name}, float(one["fired"])) for name, one in alerts.items()],
+        ),
+        "nilometer_alert_messages_sent_total": (
+            "counter",
+            "Messages of an alert that were taken.",
+            [({"alert": name}, float(one["sent"])) for name, one in alerts.items()],
+        ),
+        "nilometer_alert_messages_failed_total": (
+            "counter",
+            "Messages of an alert that were given up.",
+            [({"alert": name}, float(one["failed"])) for name, one in alerts.items()],
+        ),
+        "nilometer_alert_messages_waiting": (
+            "gauge",
+            "Messages of an alert that wait.",
+            [({"alert": name}, float(one["waiting"])) for name, one in alerts.items()],
         ),
         "nilometer_subscribers": ("gauge", "Open result streams.", [({}, float(desk.tails.subscribers))]),
     }

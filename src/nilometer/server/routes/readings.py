@@ -111,10 +111,12 @@ async def take(desk: Desk, request: Request, name: str) -> Response:
         raise MediaTypeError(
             f"'{kind[:80]}' is no form of readings", hint=f"send one of {', '.join((*FORMATS, ARROW))}"
         )
+    token = request.scope.get("state", {}).get("token")
+    bucket = None if token is None else desk.limits.rows_of(token)
     body = await request.body()
     adapter = desk.pushes.find(name)
     if adapter is None:
-        adapter = await desk.wait_for(lambda: _open(desk, name))
+        adapter = await desk.wait_for(lambda: open_source(desk, name))
     if not body.strip():
         return JSONResponse({"received": 0, "garbled": 0, "reasons": []})
     peer = "http" if request.client is None else f"http {request.client.host}"
@@ -122,10 +124,13 @@ async def take(desk: Desk, request: Request, name: str) -> Response:
     if offer.size > SMALL or kind == ARROW:
         offer.decoded = await desk.wait_for(lambda: _decoded(adapter, offer, kind))
     adapter.put(offer)
-    return _reply(await _durable(adapter, offer))
+    receipt = await _durable(adapter, offer)
+    if bucket is not None:
+        bucket.take(receipt.received)
+    return _reply(receipt)
 
 
-def _open(desk: Desk, name: str) -> PushAdapter:
+def open_source(desk: Desk, name: str) -> PushAdapter:
     """The source of a stream, opened if it is not."""
     with desk.database() as database:
         known = _pushed(database, stream_of(database, name))

@@ -1,0 +1,44 @@
+// Sensors -> a soft surface of their values: each spreads its value with a Gaussian as wide as the sensors are apart.
+// It shows shapes, such as a plume, that single dots hide. It is interpolated, and the legend says so.
+const CELLS = 128;
+
+/** An image of CELLS columns over the box of the sensors, or null for too few of them. */
+export function surfaceOf(xs, ys, steps, box, palette, image) {
+  const [left, bottom, right, top] = box;
+  const [width, height] = [right - left, top - bottom];
+  let count = 0;
+  for (let at = 0; at < xs.length; at++) if (steps[at] >= 0) count++;
+  if (count < 6 || !width || !height) return null;
+  const spacing = Math.sqrt((width * height) / count);
+  const margin = 1.9 * spacing; // as far as a sensor spreads
+  const cell = (Math.max(width, height) + 2 * margin) / CELLS;
+  const columns = Math.max(2, Math.ceil((width + 2 * margin) / cell));
+  const rows = Math.max(2, Math.ceil((height + 2 * margin) / cell));
+  const sums = new Float32Array(columns * rows);
+  const weights = new Float32Array(columns * rows);
+  const sigma = Math.max(0.8, (0.75 * spacing) / cell);
+  const reach = Math.ceil(2.6 * sigma);
+  for (let at = 0; at < xs.length; at++) {
+    if (steps[at] < 0) continue;
+    const column = (xs[at] - left + margin) / cell;
+    const row = (top + margin - ys[at]) / cell;
+    for (let r = Math.max(0, Math.floor(row) - reach); r <= Math.min(rows - 1, Math.floor(row) + reach); r++) {
+      for (let c = Math.max(0, Math.floor(column) - reach); c <= Math.min(columns - 1, Math.floor(column) + reach); c++) {
+        const weight = Math.exp(-((c + 0.5 - column) ** 2 + (r + 0.5 - row) ** 2) / (2 * sigma * sigma));
+        sums[r * columns + c] += weight * steps[at];
+        weights[r * columns + c] += weight;
+      }
+    }
+  }
+  image.width = columns;
+  image.height = rows;
+  const context = image.getContext('2d');
+  const pixels = context.createImageData(columns, rows);
+  for (let at = 0; at < sums.length; at++) {
+    if (weights[at] < 0.02) continue;
+    const [r, g, b] = palette[Math.round(sums[at] / weights[at])];
+    pixels.data.set([r, g, b, Math.min(1, weights[at] / 0.6) * 120], 4 * at);
+  }
+  context.putImageData(pixels, 0, 0);
+  return { image, left: left - margin, top: top + margin, width: columns * cell, height: rows * cell };
+}

@@ -1,0 +1,32 @@
+// Rows of an answer -> the lines of a chart: time across, numbers up, a line for each group of the other columns.
+const MOST = 12;
+
+/** `times` in seconds, `series` with labels and values, and how many groups were left out. Null without a time or number. */
+export function seriesOf(columns, rows) {
+  const when = columns.find((one) => one.name === 'tick') ?? columns.find((one) => one.type === 'TIME');
+  const keys = columns.filter((one) => one !== when && one.type !== 'FLOAT' && (one.name === 'id' || one.type === 'STRING' || one.name.endsWith('_id')));
+  const numbers = columns.filter((one) => ['INT', 'FLOAT'].includes(one.type) && !keys.includes(one));
+  if (!when || !numbers.length || !rows.length) return null;
+  const measured = numbers.slice(0, keys.length ? 1 : 6);
+  const lines = new Map();
+  let left = 0;
+  for (const row of rows) {
+    const at = Date.parse(row[when.name]) / 1000;
+    if (Number.isNaN(at)) continue;
+    for (const column of measured) {
+      const group = keys.map((key) => row[key.name]).join(' ');
+      const label = keys.length ? group || column.name : column.name;
+      if (!lines.has(label)) {
+        if (lines.size >= MOST) {
+          left++;
+          continue;
+        }
+        lines.set(label, new Map());
+      }
+      lines.get(label).set(at, row[column.name]);
+    }
+  }
+  const times = [...new Set([...lines.values()].flatMap((line) => [...line.keys()]))].sort((a, b) => a - b);
+  const series = [...lines].map(([label, line]) => ({ label, values: times.map((at) => line.get(at) ?? null) }));
+  return { times, series, unit: measured[0].unit ?? '', name: measured[0].name, left };
+}

@@ -1,0 +1,13 @@
+// The pages, in the order of the menu. A new capability (phenomena, decisions, alerts) adds a line here: its title, the
+// picture of its menu entry (paths of a 24 by 24 icon), its component, and whether it follows the time bar.
+import EditorPage from './editor/EditorPage.svelte';
+import FieldPage from './field/FieldPage.svelte';
+import QueriesPage from './queries/QueriesPage.svelte';
+import StreamsPage from './streams/StreamsPage.svelte';
+
+export const PAGES = [
+  { id: 'field', title: 'Field', icon: 'M12 21s-6-5.2-6-10a6 6 0 0 1 12 0c0 4.8-6 10-6 10Z M12 13a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z', component: FieldPage, timed: true },
+  { id: 'queries', title: 'Queries', icon: 'M3 17l5-6 4 3 8-9 M15 5h5v5', component: QueriesPage, timed: true },
+  { id: 'editor', title: 'Editor', icon: 'M8 8l-4 4 4 4 M16 8l4 4-4 4 M13.5 5l-3 14', component: EditorPage },
+  { id: 'streams', title: 'Streams', icon: 'M3 7c3-3 6 3 9 0s6 3 9 0 M3 12c3-3 6 3 9 0s6 3 9 0 M3 17c3-3 6 3 9 0s6 3 9 0', component: StreamsPage },
+];

@@ -1,0 +1,26 @@
+// The answers of a query up to a moment. They come in the order of their ticks, so the last one is found by bisection.
+import { get } from '../lib/api.js';
+import { micros } from '../lib/format.js';
+
+export async function answersAt(path, at, most, signal) {
+  const page = (from, limit) => get(`${path}?from=${from}&limit=${limit}`, { signal });
+  const first = await page(0, 1);
+  const when = (first.columns.find((one) => one.name === 'tick') ?? first.columns.find((one) => one.type === 'TIME'))?.name;
+  if (!when) return { columns: first.columns, rows: [] };
+  const later = async (place) => {
+    const { rows } = await page(place, 1);
+    return !rows.length || micros(rows[0][when]) > at;
+  };
+  let low = 0;
+  let high = 1;
+  while (!(await later(high))) [low, high] = [high, high * 4];
+  if (await later(0)) return { columns: first.columns, rows: [] };
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (await later(middle)) high = middle;
+    else low = middle;
+  }
+  const begin = Math.max(0, high - most);
+  const found = await page(begin, high - begin);
+  return { columns: found.columns, rows: found.rows.filter((row) => micros(row[when]) <= at) };
+}

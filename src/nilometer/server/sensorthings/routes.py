@@ -1,0 +1,103 @@
+"""`/v1.1`: SensorThings by HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from nilometer.server.problems import MediaTypeError
+from nilometer.server.roles import ADMIN, READ, WRITE
+from nilometer.server.sensorthings import batch
+from nilometer.server.sensorthings.service import JSON_PATCH, Asked, Reply, Service
+from nilometer.server.tokens import Role
+
+if TYPE_CHECKING:
+    from nilometer.server.desk import Desk
+
+PREFIX = "/v1.1"
+KINDS = ("application/json", JSON_PATCH)
+
+
+def add(router: APIRouter, desk: Desk, service: Service) -> None:
+    """Add the routes."""
+
+    @router.get(PREFIX, dependencies=[READ], tags=["sensorthings"])
+    async def root(request: Request) -> Response:
+        """The entity sets, and which requirements of OGC SensorThings 1.1 are met."""
+        return await _answer(desk, service, request, "")
+
+    @router.get(PREFIX + "/{path:path}", dependencies=[READ], tags=["sensorthings"])
+    async def get(request: Request, path: str) -> Response:
+        """A set, an entity, a property: OGC SensorThings 1.1. docs/sensorthings.md is the guide."""
+        return await _answer(desk, service, request, path)
+
+    @router.post(PREFIX + "/$batch", dependencies=[READ], tags=["sensorthings"])
+    async def post_batch(request: Request) -> Response:
+        """Several requests in one. Each needs the role that it needs alone."""
+        asked = await _asked(request, "$batch")
+        return _response(await desk.wait_for(lambda: batch.run(service, asked)))
+
+    @router.post(PREFIX + "/Observations", dependencies=[WRITE], tags=["sensorthings"])
+    async def post_observation(request: Request) -> Response:
+        """Add an Observation. The reply comes once it is durable."""
+        return await _answer(desk, service, request, "Observations")
+
+    @router.post(PREFIX + "/CreateObservations", dependencies=[WRITE], tags=["sensorthings"])
+    async def post_data_arrays(request: Request) -> Response:
+        """Add many Observations, as data arrays."""
+        return await _answer(desk, service, request, "CreateObservations")
+
+    @router.post(PREFIX + "/{path:path}/Observations", dependencies=[WRITE], tags=["sensorthings"])
+    async def post_nested(request: Request, path: str) -> Response:
+        """Add an Observation of a Datastream: /v1.1/Datastreams(1)/Observations."""
+        return await _answer(desk, service, request, f"{path}/Observations")
+
+    @router.post(PREFIX + "/{path:path}", dependencies=[ADMIN], tags=["sensorthings"])
+    async def post(request: Request, path: str) -> Response:
+        """Make an entity with all that it contains."""
+        return await _answer(desk, service, request, path)
+
+    @router.patch(PREFIX + "/{path:path}", dependencies=[ADMIN], tags=["sensorthings"])
+    async def patch(request: Request, path: str) -> Response:
+        """Change an entity: a part of it, or a JSON Patch (RFC 6902)."""
+        return await _answer(desk, service, request, path)
+
+    @router.put(PREFIX + "/{path:path}", dependencies=[ADMIN], tags=["sensorthings"])
+    async def put(request: Request, path: str) -> Response:
+        """Replace an entity."""
+        return await _answer(desk, service, request, path)
+
+    @router.delete(PREFIX + "/{path:path}", dependencies=[ADMIN], tags=["sensorthings"])
+    async def delete(request: Request, path: str) -> Response:
+        """Delete an entity, and what cannot be without it."""
+        return await _answer(desk, service, request, path)
+
+
+async def _answer(desk: Desk, service: Service, request: Request, path: str) -> Response:
+    asked = await _asked(request, path)
+    return _response(await desk.wait_for(lambda: service.dispatch(asked)))
+
+
+async def _asked(request: Request, path: str) -> Asked:
+    kind = request.headers.get("content-type", "application/json").split(";")[0].strip().lower()
+    body = None
+    if request.method in ("POST", "PATCH", "PUT"):
+        if kind not in KINDS:
+            raise MediaTypeError(f"'{kind[:80]}' is no form of entities", hint=f"send {' or '.join(KINDS)}")
+        body = batch.parse_body(await request.body())
+    role = request.scope["state"]["role"]
+    assert isinstance(role, Role)
+    root = f"{request.url.scheme}://{request.url.netloc}{PREFIX}"
+    peer = "http" if request.client is None else f"http {request.client.host}"
+    query = request.scope["query_string"].decode("latin-1")
+    return Asked(request.method, path, query, body, kind, root, role, peer)
+
+
+def _response(reply: Reply) -> Response:
+    kind = reply.headers.get("Content-Type", "application/json")
+    text = reply.body if kind == "text/plain" else json.dumps(reply.body, ensure_ascii=False, allow_nan=False)
+    headers = {name: value for name, value in reply.headers.items() if name != "Content-Type"}
+    return Response(text.encode("utf-8", "surrogatepass"), reply.status, headers, kind)

@@ -1,0 +1,92 @@
+"""Connections without requests, and bodies that are too large together: nobody is shut out, and memory stays bounded."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from nilometer import memory
+from nilometer.server import callers
+from server.serving import PATIENCE, Caller, minute, served
+
+HALF = b"POST /api/v1/streams/air/readings HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+READINGS = "/api/v1/streams/air/readings"
+
+
+def connected(port: int, said: bytes = b"") -> socket.socket:
+    found = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    found.sendall(said)
+    return found
+
+
+def test_idle_connections_shut_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a bound, 400 of them ended the process at `ulimit -n 256`: logs and states had no descriptors left."""
+    monkeypatch.setattr(callers, "half_of_descriptors", lambda: 40)
+    with served(tmp_path) as server:
+        busy = Caller(server.port)
+        busy.send("air", minute(0))
+        held = [connected(server.port, HALF if number % 2 else b"") for number in range(100)]
+        last = Caller(server.port)
+        last.send("air", minute(1))
+        assert len(server.callers) <= 20
+        assert server.callers.displaced >= 80
+        for one in held:
+            one.close()
+        last.close()
+        busy.close()
+
+
+def test_a_request_that_is_being_answered_keeps_its_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(callers, "half_of_descriptors", lambda: 8)
+    with served(tmp_path) as server:
+        sent = HALF + b"Content-Type: application/json\r\nContent-Length: 900\r\n\r\n"
+        busy = [connected(server.port, sent) for _ in range(4)]
+        until = time.monotonic() + PATIENCE
+        while len(server.callers._busy) < 4 and time.monotonic() < until:
+            time.sleep(0.01)
+        with connected(server.port) as refused:
+            assert refused.recv(1) == b""
+        assert server.callers.refused == 1
+        busy[0].close()
+        while len(server.callers) > 3 and time.monotonic() < until:
+            time.sleep(0.01)
+        caller = Caller(server.port)
+        caller.send("air", minute(1))
+        caller.close()
+        for one in busy:
+            one.close()
+
+
+def test_a_connection_without_a_request_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(callers.Callers.__init__, "__defaults__", (None, 0.05, 0.1))
+    with served(tmp_path) as server:
+        with connected(server.port, HALF) as slow:
+            assert slow.recv(100) == b""
+        with connected(server.port, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /hea") as second:
+            answered = b""
+            while part := second.recv(1_000):
+                answered += part
+            assert answered.startswith(b"HTTP/1.1 200")
+        assert len(server.callers) == 0
+
+
+def test_bodies_have_a_bound_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,000 connections with 16 MiB each would take 32 GB."""
+    monkeypatch.setattr(memory, "_said", {"given": 100_000_000})
+    with served(tmp_path) as server:
+        part = b"[" + b" " * 2_000_000
+        sent = HALF + b"Content-Type: application/json\r\nContent-Length: 9000000\r\n\r\n" + part
+        with connected(server.port, sent) as first, connected(server.port, sent) as second:
+            refused, _, _ = select.select([first, second], [], [], PATIENCE)
+            assert b"429" in refused[0].recv(100)
+        caller = Caller(server.port)
+        reply = caller("POST", READINGS, part + b"]")
+        assert reply.status in (200, 422)
+        caller.send("air", minute(0))
+        caller.close()
