@@ -110,9 +110,8 @@ def _frame(
             axes.plot(*zip(*corners, corners[0], strict=True), color=colour, linewidth=1.2, zorder=3)
         places = [sensors[member] for member in row["members"] if member in sensors]
         if places:
-            axes.scatter(
-                *zip(*places, strict=True), s=26, color=colour, edgecolors=INK, linewidths=0.5, zorder=4
-            )
+            own = list(zip(*places, strict=True))
+            axes.scatter(own[0], own[1], s=26, color=colour, edgecolors=INK, linewidths=0.5, zorder=4)
         if row["location"] is None:
             continue
         middle = _pair(row["location"])
