@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import Any
 
+Place = tuple[float, float]
 _TYPES = {"POINT": "Point", "LINESTRING": "LineString", "POLYGON": "Polygon", "MULTIPOLYGON": "MultiPolygon"}
 _PAIR = re.compile(r"(-?[0-9.e+-]+) (-?[0-9.e+-]+)")
 
@@ -24,3 +26,30 @@ def geometry_of(wkt: str | None) -> dict[str, Any] | None:
     listed = _PAIR.sub(lambda pair: f"[{float(pair[1])!r}, {float(pair[2])!r}]", body)
     coordinates = json.loads(listed.replace("(", "[").replace(")", "]"))
     return {"type": _TYPES[kind], "coordinates": coordinates[0] if kind == "POINT" else coordinates}
+
+
+def rings(wkt: str | None) -> list[list[Place]]:
+    """The outer rings of a polygon or multipolygon; points and lines have none.
+
+    >>> rings("POLYGON ((0.0 0.0, 2.0 0.0, 1.0 1.0, 0.0 0.0))")
+    [[(0.0, 0.0), (2.0, 0.0), (1.0, 1.0), (0.0, 0.0)]]
+    """
+    shape = geometry_of(wkt)
+    if shape is None or "Polygon" not in shape["type"]:
+        return []
+    polygons = [shape["coordinates"]] if shape["type"] == "Polygon" else shape["coordinates"]
+    return [[(x, y) for x, y in polygon[0]] for polygon in polygons]
+
+
+def within(place: Place, ring: list[Place]) -> bool:
+    """Whether a place lies within a closed ring, by the number of edges to its right.
+
+    >>> within((1.0, 0.5), rings("POLYGON ((0 0, 2 0, 1 1, 0 0))")[0])
+    True
+    """
+    x, y = place
+    inside = False
+    for (x1, y1), (x2, y2) in pairwise(ring):
+        if (y1 > y) != (y2 > y) and x < x1 + (y - y1) / (y2 - y1) * (x2 - x1):
+            inside = not inside
+    return inside

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nilometer.algebra.geojson import geometry_of
+from nilometer.algebra.geojson import rings
 from nilometer.algebra.places import WGS84, Place
 from nilometer.algebra.regions import from_plane
 from nilometer.errors import ConfigurationError
@@ -154,19 +154,6 @@ def _frame(
 def hash_of(text: str) -> int:
     """A number for a phenomenon's colour, the same in every run."""
     return sum(position * ord(letter) for position, letter in enumerate(text, 1))
-
-
-def rings(region: str | None) -> list[list[Place]]:
-    """The outer rings of a polygon or multipolygon in WKT; points and lines have none.
-
-    >>> rings("POLYGON ((0.0 0.0, 2.0 0.0, 1.0 1.0, 0.0 0.0))")
-    [[(0.0, 0.0), (2.0, 0.0), (1.0, 1.0), (0.0, 0.0)]]
-    """
-    shape = geometry_of(region)
-    if shape is None or "Polygon" not in shape["type"]:
-        return []
-    polygons = [shape["coordinates"]] if shape["type"] == "Polygon" else shape["coordinates"]
-    return [[(x, y) for x, y in polygon[0]] for polygon in polygons]
 
 
 def _pair(point: Any) -> Place:
