@@ -130,6 +130,11 @@ def error_of(header: dict[str, Any]) -> NilometerError | None:
     kind = getattr(nilometer.errors, str(name), ResourceError)
     if not (isinstance(kind, type) and issubclass(kind, NilometerError)):
         kind = InternalError
-    error = kind(str(header.get("message")), detail=header.get("detail"), hint=header.get("hint"))
+    message, detail, hint, text = (_text(header.get(key)) for key in ("message", "detail", "hint", "text"))
     span = header.get("span")
-    return error.at(header.get("text"), None if span is None else Span(*span))
+    known = isinstance(span, list) and len(span) == 2 and all(isinstance(end, int) for end in span)
+    return kind(message or "", detail=detail, hint=hint).at(text, Span(*span) if known else None)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
