@@ -61,6 +61,8 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("POST", "/api/v1/query"): Role.READ,
     ("GET", "/api/v1/query"): Role.READ,
     ("GET", "/api/v1/sensors"): Role.READ,
+    ("GET", "/api/v1/phenomena"): Role.READ,
+    ("GET", "/api/v1/phenomena/{name}/current"): Role.READ,
     ("GET", "/api/v1/dead-letters"): Role.READ,
     ("GET", "/api/v1/demand"): Role.READ,
     ("GET", "/v1.1"): Role.READ,
