@@ -131,9 +131,11 @@ def error_of(header: dict[str, Any]) -> NilometerError | None:
     if not (isinstance(kind, type) and issubclass(kind, NilometerError)):
         kind = InternalError
     message, detail, hint, text = (_text(header.get(key)) for key in ("message", "detail", "hint", "text"))
-    span = header.get("span")
-    known = isinstance(span, list) and len(span) == 2 and all(isinstance(end, int) for end in span)
-    return kind(message or "", detail=detail, hint=hint).at(text, Span(*span) if known else None)
+    error = kind(message or "", detail=detail, hint=hint)
+    match header.get("span"):
+        case [int(start), int(end)]:
+            return error.at(text, Span(start, end))
+    return error.at(text, None)
 
 
 def _text(value: object) -> str | None:
