@@ -19,6 +19,8 @@ from websockets.sync.client import connect as connect_websocket
 
 from nilometer.cli.main import application
 from nilometer.errors import ConfigurationError
+from nilometer.laboratory.fuzz.run import fuzz
+from nilometer.laboratory.fuzz.targets import Target
 from nilometer.language import ast, parse
 from nilometer.live import audit
 from nilometer.server.confinement import Confinement
@@ -176,6 +178,18 @@ def test_tokens_are_hashed_and_a_revoked_one_is_refused(tmp_path: Path) -> None:
         caller.close()
     with pytest.raises(ConfigurationError, match="no token 'me'"):
         tokens.revoke("me")
+
+
+def test_a_mutated_file_of_tokens_is_an_error_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    path.parent.mkdir()
+
+    def parse(data: bytes) -> object:
+        path.write_bytes(data)
+        return Tokens(tmp_path).find("nilo_x")
+
+    known = b'[{"name": "a", "role": "read", "digest": "00", "created": "2026-01-01T00:00:00Z"}]'
+    assert fuzz(Target(parse, (known,)), 0, lambda tried: tried < 300).crashes == {}
 
 
 def test_a_web_page_cannot_use_a_server_on_loopback(caller: Caller) -> None:

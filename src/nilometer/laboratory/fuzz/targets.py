@@ -39,8 +39,6 @@ from nilometer.log.results.shared_log import LEFT, ColumnEra, Line, RecordPlace,
 from nilometer.log.results.shared_log import PLACE as COMMITS
 from nilometer.sensornet.motes.serial_frames import FrameKind, FrameReader
 from nilometer.sensornet.motes.values import CType, Field
-from nilometer.server.tokens import FILE as TOKENS
-from nilometer.server.tokens import Tokens
 from nilometer.types import FLOAT, INT, STRING, Column
 
 COLUMNS = {"time": pl.Int64(), "depth": pl.Float64()}
@@ -174,15 +172,6 @@ def _arrow_bytes() -> bytes:
     return made.getvalue()
 
 
-def _tokens(data: bytes) -> object:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / TOKENS
-        path.parent.mkdir()
-        path.write_bytes(data)
-        tokens = Tokens(Path(folder))
-        return tokens.find("nilo_x"), tokens.all()
-
-
 def _control(data: bytes) -> object:
     """The control log: lines as they are, and as lines with a right checksum."""
     with tempfile.TemporaryDirectory() as folder:
@@ -236,9 +225,6 @@ def targets() -> Mapping[str, Target]:
         ),
         "arrow": Target(_arrow, (_arrow_bytes(),)),
         "summary": Target(_summary, (SUMMARY,)),
-        "tokens": Target(
-            _tokens, (b'[{"name": "a", "role": "read", "digest": "00", "created": "2026-01-01T00:00:00Z"}]',)
-        ),
         "control": Target(
             _control,
             (

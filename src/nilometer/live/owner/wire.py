@@ -130,6 +130,13 @@ def error_of(header: dict[str, Any]) -> NilometerError | None:
     kind = getattr(nilometer.errors, str(name), ResourceError)
     if not (isinstance(kind, type) and issubclass(kind, NilometerError)):
         kind = InternalError
-    error = kind(str(header.get("message")), detail=header.get("detail"), hint=header.get("hint"))
-    span = header.get("span")
-    return error.at(header.get("text"), None if span is None else Span(*span))
+    message, detail, hint, text = (_text(header.get(key)) for key in ("message", "detail", "hint", "text"))
+    error = kind(message or "", detail=detail, hint=hint)
+    match header.get("span"):
+        case [int(start), int(end)]:
+            return error.at(text, Span(start, end))
+    return error.at(text, None)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
