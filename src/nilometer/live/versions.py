@@ -151,7 +151,8 @@ def _described(value: Any, emission: bool) -> Any:
 
 def _fields(value: Any, emission: bool) -> dict[str, Any]:
     found = {}
-    for name, default, made in _described_fields(type(value)):
+    kind: Any = type(value)
+    for name, default, made in _described_fields(kind):
         held = getattr(value, name)
         default = default if made is None else made()
         if not (type(held) is type(default) and held == default):

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ GONE = -2
 
 LEDGER = ("read", "delivered", "filtered", "late", "shed", "failed", "errors")
 """The last two are newer than the others: records of older releases have none."""
+BOOKS = attrgetter(*LEDGER)
+UNCHANGED = (None,) * len(LEDGER)
 LINE: dict[str, pl.DataType] = {
     "query": pl.String(),
     "number": pl.Int64(),
@@ -337,7 +340,7 @@ def _lines(
     data: list[bytes | None] = [None] * len(lines)
     for number, written in blobs.written():
         data[number] = written
-    books = [line.ledger for line in lines]
+    books = [UNCHANGED if line.ledger is None else BOOKS(line.ledger) for line in lines]
     columns = {
         "query": [line.place.name for line in lines],
         "number": numbers,
@@ -348,7 +351,7 @@ def _lines(
         "data": data,
         "version": [line.place.version if rows else None for line, rows in zip(lines, heights, strict=True)],
         "group": [line.group for line in lines],
-        **{name: [None if one is None else getattr(one, name) for one in books] for name in LEDGER},
+        **{name: [one[at] for one in books] for at, name in enumerate(LEDGER)},
         "about": [line.place.about() if line.about else None for line in lines],
     }
 
