@@ -46,7 +46,7 @@ def test_a_generated_fire_is_described_and_drawn(tmp_path: Path) -> None:
     database = made("campfire", tmp_path / "fire")
     (now,) = describe_field(database, parse_time("2018-11-09T04:00Z"))
     assert now.sentences == [
-        "smoke: 33 sensors, 35.19 to 146.7 ug/m3, around 38.7 N 122.5 W, 32,431 km2, since 13 h, moving south-west at 1.4 m/s"
+        "smoke: 33 sensors, 35.19 to 146.7 ug/m3, around 38.7 N 122.5 W, 32,431 km2, since 13 h, moving south-west at 1.4 m/s; it reaches monitor-064 in about 6 h"
     ]
     (before,) = describe_field(database, parse_time("2018-11-08T10:00Z"), "SMOKE")
     assert before.sentences == ["smoke: nothing is going on: 134 sensors, no group of them above 35 ug/m3"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from server.serving import calling
+from server.serving import Events, calling
 
 SCHEMA = """
 CREATE STREAM air (pm25 FLOAT UNIT 'ug/m3') PUSHED EXPECT EVERY 1 MINUTE FUTURE 10 DAYS COORDINATES WGS84;
@@ -51,4 +51,8 @@ def test_definitions_and_current_regions(tmp_path: Path) -> None:
         caller.sql("DROP PHENOMENON clean")
         assert len(caller.get("/api/v1/phenomena")["items"]) == 1
         caller.sql("CREATE QUERY updates STARTING AT BEGINNING AS SELECT kind, size FROM PHENOMENA(smoke)")
+        events = Events(caller.port, "/api/v1/queries/updates/results")
+        rows, _ = events.rows(1)
+        events.close()
+        assert rows == [{"kind": "APPEAR", "size": 3}]
         assert caller("POST", "/api/v1/statements", b"DROP PHENOMENON smoke", "application/sql").status >= 400

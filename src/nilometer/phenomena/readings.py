@@ -13,7 +13,8 @@ from nilometer.algebra.table_function import FunctionCall
 from nilometer.operators import frames
 from nilometer.phenomena.links import Links
 from nilometer.phenomena.neighbours import Source
-from nilometer.phenomena.tracker import Change, Tracker
+from nilometer.phenomena.phenomenon import Change
+from nilometer.phenomena.tracker import Tracker
 from nilometer.types import ceil_to
 
 WITHIN = "within"

@@ -13,7 +13,8 @@ from nilometer.algebra.motion import Motion
 from nilometer.algebra.table_function import FunctionCall
 from nilometer.operators import frames
 from nilometer.phenomena.neighbours import Source
-from nilometer.phenomena.tracker import Phenomenon, Tracker
+from nilometer.phenomena.phenomenon import Phenomenon
+from nilometer.phenomena.tracker import Tracker
 from nilometer.types import Schema
 
 _MOTION = ("x", "y", "velocity_x", "velocity_y", "place_variance", "covariance", "velocity_variance")

@@ -30,9 +30,10 @@ from nilometer.operators.validation import require
 from nilometer.operators.waiting import Waiting
 from nilometer.phenomena.links import Links
 from nilometer.phenomena.neighbours import Everyone, Listed, Near, Neighbours
+from nilometer.phenomena.phenomenon import Change, Shape, Update
 from nilometer.phenomena.readings import Readings, place_of
 from nilometer.phenomena.stored import Stored
-from nilometer.phenomena.tracker import Change, Shape, Tracker, Update
+from nilometer.phenomena.tracker import Tracker
 from nilometer.types import INT_MINIMUM, SECOND, STRING, Schema, ceil_to
 
 Row = tuple[Any, ...]

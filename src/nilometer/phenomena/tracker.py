@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from nilometer.algebra.motion import Motion, Noise
+from nilometer.algebra.motion import Motion
 from nilometer.algebra.places import Place, distance
 from nilometer.algebra.prediction import SEEN
 from nilometer.algebra.regions import middle, region_of, to_plane
@@ -22,94 +21,21 @@ from nilometer.errors import ResourceError
 from nilometer.phenomena.identity import Old, follow, kind_of
 from nilometer.phenomena.links import Links
 from nilometer.phenomena.neighbours import Neighbours, Source
+from nilometer.phenomena.phenomenon import (
+    Change,
+    Class,
+    Component,
+    Phenomenon,
+    Shape,
+    Standing,
+    Touched,
+    Update,
+    update_of,
+)
 from nilometer.types import format_time
 
 MOST_CANDIDATES = 2_000_000
 """The most candidates (pairs of a source and a class) at a time."""
-
-Standing = tuple[int, float | None, float | None, float | None]
-"""The number of a candidate's readings, their sum, the least and the greatest."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """A candidate as it is from an evaluation on; n = 0: it is none any more."""
-
-    klass: Any
-    source: Source
-    standing: Standing
-    place: Place | None
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How phenomena are made of candidates: options of the definition."""
-
-    name: str
-    slide: int
-    members: int = 2
-    jump: float | None = None
-    coordinates: str | None = None
-    metres: float = 1.0
-    concave: float | None = None
-    buffer: float | None = None
-    noise: Noise | None = None
-
-
-@dataclass
-class Phenomenon:
-    """A phenomenon there is. `members` are in order; `tick` is the evaluation up to which `motion` has come."""
-
-    id: str
-    value: Any
-    members: list[Source]
-    born: int
-    parents: list[str]
-    children: list[str]
-    tick: int
-    location: Place | None = None
-    region: str | None = None
-    area: float | None = None
-    origin: Place | None = None
-    motion: Motion | None = None
-    areas: list[float] = field(default_factory=list)
-    readings: tuple[Any, ...] | None = None
-
-
-@dataclass
-class Component:
-    """Connected candidates of a class, and the phenomenon they are, if they are enough."""
-
-    members: set[Source]
-    phenomenon: Phenomenon | None = None
-
-
-@dataclass
-class Class:
-    """The candidates of a class and their components."""
-
-    standings: dict[Source, Standing] = field(default_factory=dict)
-    component_of: dict[Source, Component] = field(default_factory=dict)
-
-
-Touched = dict[Any, dict[int, Component]]
-"""By class, the components that may change; by their `id()`."""
-
-
-@dataclass(frozen=True)
-class Update:
-    """What happened to a phenomenon at an evaluation: its row from `kind` on, without the tick."""
-
-    id: str
-    kind: str
-    value: Any
-    members: list[Source]
-    gained: list[Source]
-    lost: list[Source]
-    parents: list[str]
-    children: list[str]
-    state: tuple[Any, ...]
-    born: int
 
 
 class Tracker:
@@ -124,6 +50,7 @@ class Tracker:
         self.count = 0
         self.turn = 0
         """How often anything has changed; a stored state of the same turn is this one."""
+        self._there: dict[str, Phenomenon] = {}
         self._last: dict[
             str, tuple[Any, ...]
         ] = {}  # the states of touched phenomena at the evaluation before
@@ -135,13 +62,7 @@ class Tracker:
     @property
     def phenomena(self) -> list[Phenomenon]:
         """Those there are, by id."""
-        found = {
-            component.phenomenon.id: component.phenomenon
-            for klass in self.classes.values()
-            for component in klass.component_of.values()
-            if component.phenomenon is not None
-        }
-        return [found[id_] for id_ in sorted(found)]
+        return [self._there[id_] for id_ in sorted(self._there)]
 
     # ---- an evaluation -----------------------------------------------------------------------------------------------
 
@@ -330,16 +251,17 @@ class Tracker:
                     found.parents = [found.id, *(each for each in meets if each != found.id)]
                     found.children = sorted((ids[each] for each in met), key=lambda each: each != found.id)
                 found.members = members
-            component.phenomenon = found
+            component.phenomenon = self._there[found.id] = found
             self._settle(found, tick, kind)
             if kind is not None:
-                updates.append(_update(found, kind, members, earlier, self.state(found)))
+                updates.append(update_of(found, kind, members, earlier, self.state(found)))
         kept = {known for known in followed.continues if known is not None}
         for number, each in enumerate(before):
             if number not in kept:
+                del self._there[each.id]
                 self._before.pop(each.id, None)
                 each.parents, each.children = [], [ids[other] for other in followed.met[number]]
-                updates.append(_update(each, "DISAPPEAR", [], each.members, self._last[each.id]))
+                updates.append(update_of(each, "DISAPPEAR", [], each.members, self._last[each.id]))
         return updates
 
     def _nearest(
@@ -387,7 +309,7 @@ class Tracker:
                     found = phenomena[id_]
                     found.members = sorted(members)
                     found.value = value if self.links is None else None
-                    component.phenomenon = found
+                    component.phenomenon = self._there[id_] = found
                     self._locate(found)
 
     # ---- what a row says ---------------------------------------------------------------------------------------------
@@ -452,21 +374,3 @@ class Tracker:
         except (OverflowError, ValueError):
             mean = sum(sums) / count  # type: ignore[arg-type]
         return strength, count, mean, min(each[2] for each in mine), max(each[3] for each in mine)  # type: ignore[type-var]
-
-
-def _update(
-    found: Phenomenon, kind: str, members: list[Source], earlier: list[Source], state: tuple[Any, ...]
-) -> Update:
-    now, before = set(members), set(earlier)
-    return Update(
-        found.id,
-        kind,
-        found.value,
-        members,
-        [each for each in members if each not in before],
-        [each for each in earlier if each not in now],
-        found.parents,
-        found.children,
-        state,
-        found.born,
-    )

@@ -1,0 +1,49 @@
+"""`nilometer field`: sentences, JSON, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from nilometer.cli import main as cli
+
+SCHEMA = """
+CREATE STREAM air (pm25 FLOAT UNIT 'ug/m3') PUSHED EXPECT EVERY 1 MINUTE COORDINATES 'm';
+CREATE SENSOR 1 OF air AT (0, 0);
+CREATE SENSOR 2 OF air AT (30, 0);
+CREATE SENSOR 3 OF air AT (0, 40);
+CREATE PHENOMENON smoke ON air.pm25 ABOVE 35 RANGE 5 MINUTES SLIDE 1 MINUTE NEIGHBOURS WITHIN 60 M;
+"""
+
+
+def call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["nilometer", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def test_sentences_and_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "schema.sql").write_text(SCHEMA)
+    rows = [f"2026-03-01T06:0{minute}:00Z,{sensor},5{sensor}" for minute in range(3) for sensor in (1, 2, 3)]
+    (tmp_path / "air.csv").write_text("\n".join(["time,id,pm25", *rows]) + "\n")
+    data = ("--data", str(tmp_path))
+    code, out, _ = call(monkeypatch, capsys, "field", *data)
+    assert code == 0
+    assert out == "smoke: 3 sensors, 51 to 53 ug/m3, around (10, 13.33) m, 600 m2, since 2 min\n"
+    _, out, _ = call(monkeypatch, capsys, "field", *data, "--at", "2026-03-01T06:01:00Z", "--json")
+    row = json.loads(out)
+    assert (row["size"], row["time"], row["members"]) == (3, "2026-03-01T06:01:00Z", [1, 2, 3])
+    code, _, err = call(monkeypatch, capsys, "field", *data, "--phenomenon", "fog")
+    assert code != 0
+    assert "no phenomenon 'fog'" in err
+    code, _, err = call(monkeypatch, capsys, "field", *data, "--animate", str(tmp_path / "a.mp4"))
+    assert "cannot animate into 'a.mp4'" in err
