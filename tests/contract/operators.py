@@ -20,7 +20,7 @@ from nilometer.algebra.analytic import (
 from nilometer.algebra.grid import Grid, GridUnit
 from nilometer.algebra.table_function import Frame as FunctionFrame
 from nilometer.algebra.table_function import FunctionCall, OptionValue, TableFunction
-from nilometer.algebra.table_functions.phenomena import CANDIDATES, CURRENT, PHENOMENA
+from nilometer.algebra.table_functions.phenomena import CANDIDATES, CURRENT, PHENOMENA, PREDICT
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now
 from nilometer.operators.aggregate import Aggregate
@@ -215,7 +215,7 @@ def tracked(
     function: TableFunction, options: dict[str, OptionValue], beside: Schema | None = None
 ) -> InTwoSteps:
     """The operator of such a call over its candidates."""
-    first = Candidates(phenomenon(CANDIDATES, options), AIR)
+    first = Candidates(phenomenon(function, options).lower, AIR)
     return InTwoSteps(Track(phenomenon(function, options), first.schema, beside), first)
 
 
@@ -370,6 +370,7 @@ CASES: list[Case] = [
         for function in (PHENOMENA, CURRENT)
         for options in ALIKE
     ),
+    Case("predictions", tracked(PREDICT, ALIKE[0] | {"HORIZON": 6}), (Input(STREAM, AIR),)),
     Case(
         "phenomena, neighbours by a table",
         tracked(PHENOMENA, {"ABOVE": 0.0, "NEIGHBOURS BY": "near"}, NEAR_BY),

@@ -47,7 +47,7 @@ def life_of_a_query() -> str:
         ),
         (
             "optimized",
-            "`optimizer`: the selection is in the acquisition, unused columns are gone, the smaller side is left.",
+            "`optimizer`: the acquisition selects, unused columns are gone, the smaller side is left.",
         ),
         (
             "physical",

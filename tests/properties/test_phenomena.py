@@ -5,6 +5,7 @@ Readings come out of order, at equal times, NULL and from sensors that come, go,
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -66,6 +67,8 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
         draw(st.sampled_from(("", "WHERE v <> 4"))),
     ]
     text = " ".join(filter(None, parts))
+    if "NEIGHBOURS WITHIN 0" not in text and "NEIGHBOURS WITHIN" in text and not draw(st.integers(0, 2)):
+        return coordinates, kind, f"SELECT * FROM PREDICT({text}, 7 SECONDS)", *_log(draw, kind)
     query = draw(
         st.sampled_from(
             (
@@ -76,6 +79,11 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
             )
         )
     )
+    return coordinates, kind, query, *_log(draw, kind)
+
+
+def _log(draw: Any, kind: str) -> tuple[list[dict[str, Any]], list[tuple[int, int]]]:
+    """Readings, and pairs of neighbours."""
     steps = st.tuples(
         st.integers(0, 2),
         st.integers(0, 2),
@@ -98,7 +106,7 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
             }
         )
     pairs = draw(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), max_size=5))
-    return coordinates, kind, query, readings, pairs
+    return readings, pairs
 
 
 def database_of(
@@ -126,6 +134,7 @@ def test_every_host_finds_what_the_reference_recomputes(
     for plan in (query.logical, query.optimized.plan):
         assert parse_plan(explain_text(plan), database.catalog) == plan
     assert parse_physical_plan(explain_text(query.physical), database.catalog) == query.physical
+    assert pickle.loads(pickle.dumps(query.physical)) == query.physical, "Spark sends it to its workers"
     for finished in (True, False):
         expected = query.run("reference", finished=finished)
         for host in (run_on_gateway, run_pushed):

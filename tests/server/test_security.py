@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.client
 import json
 import socket
@@ -58,6 +59,8 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("POST", "/api/v1/query"): Role.READ,
     ("GET", "/api/v1/query"): Role.READ,
     ("GET", "/api/v1/sensors"): Role.READ,
+    ("GET", "/api/v1/phenomena"): Role.READ,
+    ("GET", "/api/v1/phenomena/{name}/current"): Role.READ,
     ("GET", "/api/v1/dead-letters"): Role.READ,
     ("GET", "/api/v1/demand"): Role.READ,
     ("GET", "/v1.1"): Role.READ,
@@ -224,7 +227,45 @@ REFUSED = [
     'CREATE QUERY ".." AS SELECT id FROM air',
     'CREATE STREAM "../x" (x INT) PUSHED',
     "CREATE NETWORK n FROM '/etc/net.toml'",
+    "CREATE ALERT a WHEN (SELECT id FROM air) THEN 'http://169.254.169.254/latest'",
+    "CREATE ALERT a WHEN (SELECT id FROM air) THEN 'https://broker@evil/'",
+    "CREATE ALERT a WHEN (SELECT id FROM air) THEN 'http://broker/${{AWS_SECRET}}'",
+    "CREATE ALERT a WHEN (SELECT id FROM air) THEN 'mailto:${{HOME}}@x.example'",
+    "REPLACE ALERT a WHEN (SELECT id FROM air) THEN 'http://localhost:22/'",
 ]
+PLACES = {
+    ("CreateStream", "url"),
+    ("CreateTable", "url"),
+    ("CopySensors", "path"),
+    ("CopyStreams", "path"),
+    ("CreateNetwork", "path"),
+    ("CreateNetwork", "schema"),
+    ("CreateNetwork", "resources"),
+    ("CreateAlert", "address"),
+}
+"""The fields of statements that name files and hosts. Each has a line above."""
+
+
+def test_no_statement_names_a_place_that_nobody_confines() -> None:
+    words = {
+        "url",
+        "path",
+        "address",
+        "schema",
+        "resources",
+        "target",
+        "file",
+        "directory",
+        "host",
+        "sink_url",
+    }
+    found = {
+        (kind.__name__, field.name)
+        for kind in ast.Statement.__subclasses__()
+        for field in dataclasses.fields(kind)
+        if field.name in words
+    }
+    assert found == PLACES
 
 
 @pytest.mark.parametrize("text", REFUSED)

@@ -424,6 +424,14 @@ class FunctionCall:
         return next((value for name, value in self.options if name == word), None)
 
     @property
+    def lower(self) -> FunctionCall:
+        """For a function of two operators: the call of the lower one, with the options that it has."""
+        first = self.function.first
+        assert first is not None
+        known = {each.name for each in first.options} | {option.word for option in first.all_options}
+        return replace(self, function=first, options=tuple(each for each in self.options if each[0] in known))
+
+    @property
     def reads(self) -> frozenset[str]:
         """The columns of the input that it reads."""
         own = (self.window.column,) if isinstance(self.window, OwnWindow) else ()

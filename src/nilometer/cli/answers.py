@@ -11,7 +11,14 @@ import typer
 from nilometer.cli.console import RowPrinter, message
 from nilometer.cli.deliveries import report_deliveries, summarize_deliveries, warn_of_passwords
 from nilometer.cli.live import SecondsOption, stopped_by_signal
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    ServerOption,
+    TokenOption,
+    database_of,
+)
 from nilometer.redaction import redacted
 
 if TYPE_CHECKING:
@@ -43,6 +50,8 @@ def answers(
     seconds: SecondsOption = None,
     json: JsonOption = False,
     catalog: CatalogOption = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Print the answers of a standing query (CREATE QUERY), oldest first, or deliver them to a sink.
 
@@ -54,6 +63,14 @@ def answers(
     """
     from nilometer.errors import ConfigurationError
 
+    if server is not None:
+        from nilometer.cli import remote
+
+        if to:
+            raise ConfigurationError("a sink is filled where the answers are", hint="serve --to NAME=URL")
+        with remote.open_server(server, token, data) as there:
+            remote.answers(there, name, position, json=json, limit=limit, follow=follow, seconds=seconds)
+        return
     database = database_of(data, catalog)
     if to and (position or limit is not None):
         raise ConfigurationError(

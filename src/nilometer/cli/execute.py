@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from nilometer.cli.console import message, print_records, read_sql
-from nilometer.cli.options import CatalogOption, DataOption, ForceOption, JsonOption, database_of
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    ForceOption,
+    JsonOption,
+    ServerOption,
+    TokenOption,
+    database_of,
+)
 
 
 def register(application: typer.Typer) -> None:
@@ -21,6 +29,8 @@ def execute(
     json: JsonOption = False,
     force: ForceOption = False,
     catalog: CatalogOption = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Run statements that change what is declared or what runs: CREATE, REPLACE, PAUSE, RESUME, DROP.
 
@@ -32,10 +42,16 @@ def execute(
     from nilometer.errors import ConfigurationError
     from nilometer.language import ast, parse_script
 
-    database = database_of(data, catalog)
     text = read_sql(sql)
     if any(isinstance(statement, ast.QueryNode) for statement in parse_script(text)):
         raise ConfigurationError("execute runs no queries", hint="ask a query with: nilometer query")
+    if server is not None:
+        from nilometer.cli import remote
+
+        with remote.open_server(server, token, data) as there:
+            remote.execute(there, text, json=json)
+        return
+    database = database_of(data, catalog)
     for result in database.execute(text, force=force):
         match result:
             case None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 from typing import Annotated, Any
 
 import typer
@@ -12,8 +13,10 @@ from nilometer.cli.options import (
     DataListOption,
     JsonOption,
     ProfileOption,
+    ServerOption,
     SetOption,
     SqlArgument,
+    TokenOption,
     database_of,
 )
 from nilometer.cli.placement_options import (
@@ -69,6 +72,8 @@ def explain(
     buffering_factor: BufferingFactorOption = None,
     goal: GoalOption = None,
     qos: QosOption = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Show the plan of a query without reading any data; with --analyze, run it and measure.
 
@@ -83,9 +88,16 @@ def explain(
     from nilometer.engine.placing import PLACEMENT_STAGES
     from nilometer.language import ast, parse
 
-    database = database_of(data, catalog)
     text = read_sql(sql)
     statement = parse(text)
+    if server is not None:
+        from nilometer.cli import remote
+
+        with remote.open_server(server, token, data) as there:
+            shown = there.sql(text, **parameters_of(set_ or [])).explain_json(stage, verbose=verbose)
+        print(json_module.dumps(shown) if json else printable_text(str(shown.get("text", ""))))
+        return
+    database = database_of(data, catalog)
     if isinstance(statement, ast.Explain):
         stage, verbose = statement.stage or stage, verbose or statement.verbose
         statement = statement.query

@@ -38,6 +38,23 @@ CatalogOption = Annotated[
         help="The catalog: a SQLite file or a PostgreSQL URL.",
     ),
 ]
+ServerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        envvar="NILOMETER_SERVER",
+        help="Ask this server (nilometer serve --http) instead of a directory: http://host:7654.",
+    ),
+]
+TokenOption = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="NILOMETER_TOKEN",
+        help="The token for the server. Others see it in the list of processes: better set NILOMETER_TOKEN.",
+    ),
+]
 ForceOption = Annotated[
     bool,
     typer.Option("--force", help="Run it even if it asks for more than \\[limits] in nilometer.toml allow."),

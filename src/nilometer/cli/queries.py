@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nilometer.cli.console import message, print_records
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    ServerOption,
+    TokenOption,
+    database_of,
+)
 from nilometer.memory import size_of
 from nilometer.types import format_bytes
 
@@ -35,13 +42,29 @@ def register(application: typer.Typer) -> None:
 
 @commands.callback()
 def queries(
-    context: typer.Context, data: DataOption = None, json: JsonOption = False, catalog: CatalogOption = None
+    context: typer.Context,
+    data: DataOption = None,
+    json: JsonOption = False,
+    catalog: CatalogOption = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
     """List the standing queries and their state, or pause, resume, drop, replay or trim one.
 
     Example: nilometer queries --data field/
     """
-    if context.invoked_subcommand is None:
+    if server is not None:
+        from nilometer.cli import remote
+        from nilometer.errors import ConfigurationError
+
+        if context.invoked_subcommand is not None:
+            raise ConfigurationError(
+                "by --server, queries are only listed here",
+                hint="change them with statements: nilometer execute --server URL 'PAUSE QUERY smoky'",
+            )
+        with remote.open_server(server, token, data) as there:
+            print_records(there.queries(), json)
+    elif context.invoked_subcommand is None:
         list_queries(data, json, catalog)
     else:
         # `queries --data field pause smoky` means the same as `queries pause smoky --data field`.

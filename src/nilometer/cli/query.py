@@ -21,9 +21,11 @@ from nilometer.cli.options import (
     MemoryOption,
     ProfileOption,
     QuietOption,
+    ServerOption,
     SetOption,
     SqlArgument,
     StrictOption,
+    TokenOption,
     database_of,
 )
 
@@ -56,6 +58,8 @@ def query(
     set_: SetOption = None,
     catalog: CatalogOption = None,
     profile: ProfileOption = "default",
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Run a query by event time, over files or over live streams, and print its rows.
 
@@ -70,6 +74,21 @@ def query(
     from nilometer.language import ast, parse
     from nilometer.plan.physical import most_rows
 
+    if server is not None:
+        from nilometer.cli import remote
+
+        with quietly(quiet), remote.open_server(server, token, data) as there:
+            remote.query(
+                there,
+                read_sql(sql),
+                parameters_of(set_ or []),
+                json=json,
+                limit=limit,
+                seconds=seconds,
+                start=start,
+                follow=follow,
+            )
+        return
     with quietly(quiet):
         database = database_of(data, catalog, on, log_order=log_order, allow_gaps=allow_gaps, tell=not json)
         text = read_sql(sql)

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nilometer.cli.options import CatalogOption, DataOption, HostOption, JsonOption, MemoryOption, database_of
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    HostOption,
+    JsonOption,
+    MemoryOption,
+    ServerOption,
+    TokenOption,
+    database_of,
+)
+
+if TYPE_CHECKING:
+    from nilometer.cli.shell import Shell
 
 
 def register(application: typer.Typer) -> None:
@@ -24,6 +36,8 @@ def sql(
     json: JsonOption = False,
     memory: MemoryOption = None,  # noqa: ARG001 the option takes effect when it is read
     catalog: CatalogOption = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
     r"""Open a shell: statements end with a semicolon, Tab completes, \? lists the commands.
 
@@ -32,9 +46,18 @@ def sql(
 
     Example: nilometer sql --data field/
     """
-    from nilometer.cli.shell import Shell
+    if server is not None:
+        from nilometer.cli import remote
 
-    shell = Shell(database_of(data, catalog, on), as_json=json)
+        with remote.open_server(server, token, data) as there:
+            _run(remote.RemoteShell(there, as_json=json), command)
+    else:
+        from nilometer.cli.shell import Shell
+
+        _run(Shell(database_of(data, catalog, on), as_json=json), command)
+
+
+def _run(shell: Shell, command: str | None) -> None:
     if command is not None:
         lines = iter(
             [command if command.rstrip().endswith(";") or command.startswith("\\") else command + ";"]

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 import typer
 
 from nilometer.cli.console import message, print_records
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    ServerOption,
+    TokenOption,
+    database_of,
+)
 
 if TYPE_CHECKING:
     from nilometer.engine import Database
@@ -29,11 +37,25 @@ def streams(
         bool,
         typer.Option("--statistics", help="Measure rates, gaps and values, and keep them for the optimizer."),
     ] = False,
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
     """List the streams and tables: kind, columns, interval, delay, sensors; or the streams' books.
 
     Example: nilometer streams --data field/ --ledger
     """
+    if server is not None:
+        from nilometer.cli import remote
+
+        with remote.open_server(server, token, data) as there:
+            listed = there.show("STREAMS")
+            if ledger or statistics:
+                what = "ledger" if ledger else "statistics"
+                listed = [
+                    there.get(f"/api/v1/streams/{quote(one['name'], safe='')}/{what}") for one in listed
+                ]
+        print_records(listed, json)
+        return
     database = database_of(data, catalog)
     if ledger:
         print_books(database, json)

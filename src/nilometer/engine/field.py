@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nilometer.algebra.places import WGS84, Place
+from nilometer.algebra.geojson import rings, within
+from nilometer.algebra.places import WGS84, Place, distance
+from nilometer.algebra.prediction import predicted
 from nilometer.algebra.table_function import Frame
 from nilometer.errors import ConfigurationError
 from nilometer.language.print_expressions import identifier
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from nilometer.engine.database import Database
 
 _COMPASS = ("east", "north-east", "north", "north-west", "west", "south-west", "south", "south-east")
+AHEAD = 8
+"""How many evaluations ahead `reaches` looks."""
 _STILL = 1e-3
 """Slower than this, in metres a second, a phenomenon is not said to move."""
 
@@ -42,6 +46,8 @@ class Field:
     unit: str | None
     likeness: str
     heard: int
+    metres: float
+    names: dict[int | str, str]
 
     @property
     def sentences(self) -> list[str]:
@@ -67,7 +73,40 @@ class Field:
         speed = math.hypot(row["velocity_x"] or 0.0, row["velocity_y"] or 0.0)
         if speed > _STILL:
             parts.append(f"moving {direction(row['velocity_x'], row['velocity_y'])} at {speed:.2g} m/s")
-        return f"{self.name}: {', '.join(parts)}"
+        arrival = self._arrival(row) if speed > _STILL else None
+        reached = "" if arrival is None else f"; it reaches {arrival[0]} in about {length_text(arrival[1])}"
+        return f"{self.name}: {', '.join(parts)}{reached}"
+
+    def _arrival(self, row: Mapping[str, Any]) -> tuple[str, int] | None:
+        """The sensor that its predicted region reaches first, and after how long; the nearest of several."""
+        middle, now = tuple(row["location"].values()), rings(row["region"])
+        areas = [each["area"] or 0.0 for each in self.history if each["id"] == row["id"]]
+        velocity = row["velocity_x"], row["velocity_y"]
+        outside = {
+            sensor: place
+            for sensor, place in self.sensors.items()
+            if sensor not in row["members"] and not any(within(place, ring) for ring in now)
+        }
+        for steps in range(1, AHEAD + 1):
+            _, region, _ = predicted(
+                steps,
+                self.slide / SECOND,
+                middle,
+                row["region"],
+                areas,
+                velocity,
+                row["size"],
+                self.coordinates,
+                self.metres,
+            )
+            found = [
+                (distance(self.coordinates, middle, place), str(self.names.get(sensor, sensor)))
+                for sensor, place in outside.items()
+                if any(within(place, ring) for ring in rings(region))
+            ]
+            if found:
+                return min(found)[1], steps * self.slide
+        return None
 
 
 def describe_field(database: Database, at: int | None = None, name: str | None = None) -> list[Field]:
@@ -90,7 +129,7 @@ def _field(database: Database, name: str, at: int | None) -> Field:
     leaf = next(each for each in logical.walk_plan(node.input) if isinstance(each, logical.Acquire))
     frame = node.call.window
     assert isinstance(frame, Frame)
-    times = f"SELECT MAX(time) AS last FROM {identifier(leaf.stream.name)} [UNBOUNDED]"
+    times = f"SELECT MAX(time) AS last FROM {identifier(leaf.stream.name)}"
     latest = max((row["last"] or 0 for row in _rows(database, times)), default=0)
     tick = floor_to(latest if at is None else at, frame.slide)
     rows = [row for row in _rows(database, query.text) if row["time"] <= tick]
@@ -107,7 +146,13 @@ def _field(database: Database, name: str, at: int | None) -> Field:
     shown = " and ".join(f"{each:g}" for each in bounds if isinstance(each, float))
     likeness = f"{word.lower()} {shown}".strip() + ("" if value.unit is None else f" {value.unit}")
     now = [row for row in rows if row["time"] == tick]
-    return Field(name, tick, frame.slide, now, rows, places, place, value.unit, likeness, len(places))
+    sensors = database.catalog.sensors(leaf.stream.name)
+    names = {sensor.id: str(called) for sensor in sensors if (called := dict(sensor.attributes).get("name"))}
+    metres = node.call["METRES"]
+    scale = metres if isinstance(metres, float) else 1.0
+    return Field(
+        name, tick, frame.slide, now, rows, places, place, value.unit, likeness, len(places), scale, names
+    )
 
 
 def _rows(database: Database, text: str) -> list[dict[str, Any]]:

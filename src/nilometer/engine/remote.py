@@ -89,8 +89,8 @@ class RemoteDatabase:
         return None
 
     def show(self, kind: str) -> list[dict[str, Any]]:
-        """STREAMS, QUERIES or SENSORS, as rows."""
-        paths = {"STREAMS": "streams", "QUERIES": "queries", "SENSORS": "sensors"}
+        """STREAMS, QUERIES, SENSORS, ALERTS or DECISIONS, as rows."""
+        paths = {name: name.lower() for name in ("STREAMS", "QUERIES", "SENSORS", "ALERTS", "DECISIONS")}
         if kind.upper() not in paths:
             raise UnsupportedError(f"a server does not show {kind}", hint=f"it shows {', '.join(paths)}")
         return self._all(f"/api/v1/{paths[kind.upper()]}?limit=1000")

@@ -207,6 +207,8 @@ def _foreign_symbol(place: Place) -> str | None:
 def _foreign_clause(place: Place) -> str | None:
     if place.before.key == "TOP" and place.found.kind is INT:
         return f"there is no TOP: write LIMIT {place.found.text} at the end of the query"
+    if place.found.key == "SELECT" and place.tokens[place.index - 2].key in ("ALL", "ANY", "SOME"):
+        return "compare with one value: x > (SELECT MAX(y) FROM ...); = ANY is IN"
     if place.found.key in ("RLIKE", "REGEXP"):
         return "write regexp_like(text, pattern)"
     if place.found.key == "," and place.tokens[place.index - 2].key == "LIMIT":

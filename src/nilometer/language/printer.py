@@ -71,12 +71,12 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
             return _words("CREATE QUERY", identifier(name), *words)
         case ast.CreateView(name, columns, query):
             return f"CREATE VIEW {identifier(name)}{column_names(columns)} AS {print_query(query)}"
+        case ast.CreatePhenomenon(name, definition):
+            return f"CREATE PHENOMENON {identifier(name)} {print_source(definition)}"
         case ast.CreateAlert():
             return print_alert(node)
         case ast.CreateDecision():
             return print_decision(node)
-        case ast.CreatePhenomenon(name, definition):
-            return f"CREATE PHENOMENON {identifier(name)} {print_source(definition)}"
         case ast.Replace(ast.CreateQuery(name, query, _, stops), state):
             words = state or "", _stops(stops), f"AS {print_query(query)}"
             return _words("REPLACE QUERY", identifier(name), *words)

@@ -82,12 +82,12 @@ SHOW_KINDS = (
     "SENSORS",
     "NETWORKS",
     "VIEWS",
-    "PHENOMENA",
     "ALERTS",
     "DECISIONS",
+    "PHENOMENA",
 )
-DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR", "VIEW", "PHENOMENON", "ALERT", "DECISION")
-REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE", "PHENOMENON", "ALERT", "DECISION")
+DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR", "VIEW", "ALERT", "DECISION", "PHENOMENON")
+REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE", "ALERT", "DECISION", "PHENOMENON")
 TEMPLATES = ("slack", "pagerduty", "alertmanager")
 """The forms of an alert's message that other services take."""
 STATES = ("KEEP STATE", "BACKFILL", "EMPTY STATE")

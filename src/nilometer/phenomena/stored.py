@@ -36,6 +36,7 @@ class Stored:
             "origin_y": real,
             **dict.fromkeys(_MOTION, real),
             "fresh": pl.Boolean(),
+            "areas": pl.List(pl.Float64()),
         }
 
     def snapshot(self, tracker: Tracker) -> dict[str, bytes]:
@@ -59,7 +60,7 @@ class Stored:
                 variances = (motion.place_variance, motion.covariance, motion.velocity_variance)
                 moves = (motion.x, motion.y, *motion.velocity, *variances, motion.fresh)
             head = (each.id, each.born, each.tick, each.parents, each.children)
-            known.append((*head, *(each.origin or (None, None)), *moves))
+            known.append((*head, *(each.origin or (None, None)), *moves, each.areas))
         rows = pl.DataFrame(candidates, self._candidates, orient="row").sort("class", "id")
         return {
             "candidates": frames.to_bytes(rows),
@@ -86,6 +87,6 @@ class Stored:
             origin = None if row["origin_x"] is None else (row["origin_x"], row["origin_y"])
             phenomena[row["id"]] = Phenomenon(
                 row["id"], None, [], row["born"], row["parents"], row["children"], row["tick"],
-                origin=origin, motion=motion,
+                origin=origin, motion=motion, areas=row["areas"],
             )  # fmt: skip
         tracker.rebuild(belongs, phenomena)

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from nilometer.algebra.motion import Noise
+from nilometer.algebra.prediction import predicted
 from nilometer.algebra.table_function import Frame, FunctionCall
 from nilometer.algebra.table_function import Output as Kind
 from nilometer.algebra.table_functions import phenomena as words
@@ -92,6 +93,8 @@ class TrackLogic:
         assert frame.start is not None
         self._call, self._slide = call, frame.slide
         self._windows = call.function.output is Kind.WINDOWS
+        horizon = call["HORIZON"]
+        self._ahead = horizon // frame.slide if isinstance(horizon, int) else 0
         self._waiting = Waiting(frames.stream_dtypes(spec.input, call.id_type.plain))
         schema = spec.schema
         self._output = frames.window_dtypes(schema) if self._windows else frames.stream_dtypes(schema, STRING)
@@ -134,7 +137,8 @@ class TrackLogic:
             return self._nothing()
         end = ceil_to(progress.watermark, self._slide)  # the first evaluation that is not complete
         rows = self._waiting.release(progress.watermark)
-        made = self._evaluations(since, end, rows) if self._windows else self._updates(since, end, rows)
+        make = self._evaluations if self._windows else self._predictions if self._ahead else self._updates
+        made = make(since, end, rows)
         self._next = end
         if self._pairs is not None:
             self._pairs.forget(end - self._slide)
@@ -155,7 +159,7 @@ class TrackLogic:
             arriving.setdefault(max(since, ceil_to(row[0], self._slide)), []).append(row)
         versions = {ceil_to(max(each, since), self._slide) for each in self._versions}
         leaving: Set[int] = set() if self._readings is None else self._readings.leaving
-        if self._windows:
+        if self._windows or self._ahead:
             for tick in range(since, end, self._slide):
                 due = tick in arriving or tick in versions or tick in leaving
                 yield tick, self._step(tick, arriving.get(tick, ())) if due else []
@@ -222,6 +226,31 @@ class TrackLogic:
                 made.append((*head, *lists, *_state(self._tracker.state(each)), each.born))
         ticks = pl.Series(range(since, end, self._slide), dtype=pl.Int64)
         return Output(self._frame(made), frames.evaluations(ticks))
+
+    def _predictions(self, since: int, end: int, rows: pl.DataFrame) -> Output:
+        made: list[Row] = []
+        shape, seconds = self._tracker.shape, self._slide / SECOND
+        for tick, _ in self._steps(since, end, rows):
+            for each in self._tracker.phenomena:
+                self._tracker.advance(each, tick)
+                if each.location is None or each.motion is None:
+                    continue
+                for steps in range(1, self._ahead + 1):
+                    location, region, size = predicted(
+                        steps,
+                        seconds,
+                        each.location,
+                        each.region,
+                        each.areas,
+                        each.motion.velocity,
+                        len(each.members),
+                        shape.coordinates,
+                        shape.metres,
+                    )
+                    point = {"x": location[0], "y": location[1]}
+                    head = (tick, tick, each.id, None, tick, each.id, tick + steps * self._slide)
+                    made.append((*head, point, region, size))
+        return Output(self._frame(made), no_evaluations())
 
     def _frame(self, rows: list[Row]) -> pl.DataFrame:
         if not rows:

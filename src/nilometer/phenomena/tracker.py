@@ -16,6 +16,7 @@ from typing import Any
 
 from nilometer.algebra.motion import Motion, Noise
 from nilometer.algebra.places import Place, distance
+from nilometer.algebra.prediction import SEEN
 from nilometer.algebra.regions import middle, region_of, to_plane
 from nilometer.errors import ResourceError
 from nilometer.phenomena.identity import Old, follow, kind_of
@@ -71,6 +72,7 @@ class Phenomenon:
     area: float | None = None
     origin: Place | None = None
     motion: Motion | None = None
+    areas: list[float] = field(default_factory=list)
     readings: tuple[Any, ...] | None = None
 
 
@@ -407,6 +409,7 @@ class Tracker:
         shape = self.shape
         self._locate(found)
         found.tick = tick
+        found.areas = [*found.areas, found.area or 0.0][-SEEN:]
         if shape.noise is None or found.location is None:
             return
         if found.motion is None or found.origin is None:
@@ -424,6 +427,8 @@ class Tracker:
             for _ in range(found.tick, tick, self.shape.slide):
                 found.motion = found.motion.moved(place, noise)
         if tick > found.tick:
+            more = min(SEEN, (tick - found.tick) // self.shape.slide)
+            found.areas = [*found.areas, *[found.area or 0.0] * more][-SEEN:]
             found.tick = tick
             self.turn += 1
 

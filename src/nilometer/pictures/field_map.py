@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nilometer.algebra.geojson import rings
 from nilometer.algebra.places import WGS84, Place
 from nilometer.algebra.regions import from_plane
 from nilometer.errors import ConfigurationError
@@ -109,8 +110,8 @@ def _frame(
             axes.plot(*zip(*corners, corners[0], strict=True), color=colour, linewidth=1.2, zorder=3)
         places = [sensors[member] for member in row["members"] if member in sensors]
         if places:
-            xs, ys = zip(*places, strict=True)
-            axes.scatter(xs, ys, s=26, color=colour, edgecolors=INK, linewidths=0.5, zorder=4)
+            own = list(zip(*places, strict=True))
+            axes.scatter(own[0], own[1], s=26, color=colour, edgecolors=INK, linewidths=0.5, zorder=4)
         if row["location"] is None:
             continue
         middle = _pair(row["location"])
@@ -153,21 +154,6 @@ def _frame(
 def hash_of(text: str) -> int:
     """A number for a phenomenon's colour, the same in every run."""
     return sum(position * ord(letter) for position, letter in enumerate(text, 1))
-
-
-def rings(region: str | None) -> list[list[Place]]:
-    """The outer rings of a polygon or multipolygon in WKT; points and lines have none.
-
-    >>> rings("POLYGON ((0.0 0.0, 2.0 0.0, 1.0 1.0, 0.0 0.0))")
-    [[(0.0, 0.0), (2.0, 0.0), (1.0, 1.0), (0.0, 0.0)]]
-    """
-    if region is None or "POLYGON" not in region:
-        return []
-    found = []
-    for polygon in region.replace("MULTIPOLYGON", "").replace("POLYGON", "").split(")),"):
-        outer = polygon.split("),")[0].strip(" ()")
-        found.append([(float(x), float(y)) for x, y in (pair.split() for pair in outer.split(","))])
-    return found
 
 
 def _pair(point: Any) -> Place:

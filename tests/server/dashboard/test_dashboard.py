@@ -28,6 +28,9 @@ SENSORS = [(f"s{number}", 10.0 * (number % 4), 10.0 * (number // 4)) for number 
 SCHEMA = """
 CREATE STREAM air (id STRING, pm25 FLOAT UNIT 'ug/m3') PUSHED KEY (id, time) EXPECT EVERY 1 MINUTE;
 CREATE QUERY everything STARTING AT BEGINNING AS SELECT time, id, pm25 FROM air;
+CREATE QUERY dense AS SELECT time, id, pm25 FROM air WHERE pm25 > 2000;
+CREATE ALERT thick WHEN (SELECT time, id, pm25 FROM air WHERE pm25 > 2000) THEN 'mailto:ops@example.org' GROUP BY id;
+CREATE DECISION act ON dense CHOOSE ('close the window' WHEN pm25 < 3000, 'leave' OTHERWISE);
 """ + "".join(f"CREATE SENSOR '{one}' OF air AT ({x}, {y});\n" for one, x, y in SENSORS)
 
 
@@ -236,6 +239,27 @@ def test_a_dead_letter_is_mended(site: Site) -> None:
     assert found["values"]["pm25"][found["id"].index("s1")] == 123.5
 
 
+def test_people_have_the_last_word(site: Site) -> None:
+    site.read(-1, 2500.0, "s8")
+    site.read(-2, 3500.0, "s9")
+    site.go("alerts", contains("firing"))
+    site.browser.wait(contains("id s8"))
+    site.browser.click("Acknowledge thick")
+    site.browser.wait(contains("somebody takes care"))
+    site.browser.click("Silence 2 h: thick")
+    site.browser.wait(contains("silenced until"))
+    site.browser.click("Messages")
+    site.browser.wait("!!document.querySelector('[aria-label=\"Messages of thick\"] table')")
+    site.browser.click("Acknowledge: leave")
+    site.browser.wait(contains("acknowledged by"))
+    site.browser.click("Overrule: close the window")
+    site.browser.wait("!!document.querySelector('form input')")
+    site.browser.run("document.querySelector('form input').focus()")
+    site.browser.type("go outside")
+    site.browser.click("Overrule", "document.querySelector('form')")
+    site.browser.wait(contains("go outside instead, by"))
+
+
 def axe(browser: Browser) -> list[dict[str, Any]]:
     """What axe finds that is serious or critical."""
     browser.run("window.axe === undefined && (() => { " + AXE + " })()")
@@ -254,6 +278,7 @@ PAGES = {
     "queries/everything": "!!document.querySelector('[data-rows]')",
     "editor": "!!document.querySelector('.cm-content')",
     "streams": contains("the books balance"),
+    "alerts": contains("close the window"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,14 @@ def frame_of(rows: list[tuple[Any, ...]]) -> pl.DataFrame:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("logs")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cut_often() -> Iterator[None]:
+    """Rows are cut to those that are wanted as soon as there are a few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("nilometer.server.sensorthings.observations.GATHERED", 3)
+        yield
 
 
 class Numbered:

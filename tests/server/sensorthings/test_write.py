@@ -254,6 +254,7 @@ def test_sql_sees_what_clients_make(things: Things) -> None:
 def test_roles_of_paths(tmp_path: Path) -> None:
     tmp_path.joinpath("schema.sql").write_text(SCHEMA)
     tokens = {role: Tokens(tmp_path).create(role.value, role) for role in Role}
+    limited = Tokens(tmp_path).create("slow", Role.WRITE, rows=1)
     with served(tmp_path, settings=HttpSettings("0.0.0.0", 0)) as server:
         callers = {
             role: Things(Caller(server.port, {"Authorization": f"Bearer {secret}"}))
@@ -287,7 +288,15 @@ def test_roles_of_paths(tmp_path: Path) -> None:
                 else:
                     assert inside["status"] == 403, (method, path, role)
                     assert caller(method, path, body).status == 403, (method, path, role)
-        for caller in callers.values():
+        noted = callers[Role.ADMIN].caller.get("/api/v1/audit")["items"]
+        assert any(each["who"] == "admin" and "put Things(1)" in each["what"] for each in noted)
+        slow = Things(Caller(server.port, {"Authorization": f"Bearer {limited}"}))
+        rows = [["2026-03-02T06:00:00Z", number] for number in range(500)]
+        many = [{"Datastream": {"@iot.id": 3}, "components": ["phenomenonTime", "result"], "dataArray": rows}]
+        assert slow("POST", "CreateObservations", many).status == 201
+        assert slow("POST", "Datastreams(3)/Observations", observation(1, 1)).status == 429
+        assert slow("GET", "Things").status == 200
+        for caller in (slow, *callers.values()):
             caller.caller.close()
 
 

@@ -19,6 +19,7 @@ from nilometer.algebra.table_function import (
     BY_SOURCE,
     REQUIRED,
     Choice,
+    Frame,
     FunctionCall,
     Option,
     OptionKind,
@@ -28,7 +29,19 @@ from nilometer.algebra.table_function import (
     Undivided,
     Windowing,
 )
-from nilometer.types import FLOAT, INT, POINT, STRING, TIME, Column, Kind, Schema, Type, list_of
+from nilometer.types import (
+    FLOAT,
+    INT,
+    POINT,
+    STRING,
+    TIME,
+    Column,
+    Kind,
+    Schema,
+    Type,
+    format_duration,
+    list_of,
+)
 
 EQUAL: Final = "EQUAL"
 BUCKET: Final = "BUCKET"
@@ -164,11 +177,16 @@ METRES = Option(
     "METRES", OptionKind.NUMBER, least=0, example="1000.0", meaning="the length of the places' unit in metres"
 )
 
+
+def _nothing(_call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
+    return ()
+
+
 DEFINITION = TableFunction(
     name="PHENOMENON",
     description="the options of a definition, as they are written",
     example="ON air.pm25 ABOVE 35 RANGE 3 HOURS NEIGHBOURS WITHIN 60 KM MEMBERS 3",
-    gives=lambda _call, _input: (),
+    gives=_nothing,
     output=Output.EVENTS,
     divides=BY_SOURCE,
     options=(
@@ -286,6 +304,18 @@ def current_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
     )
 
 
+def predicted_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
+    """Where a phenomenon is expected to be."""
+    return (
+        Column("time", TIME),
+        Column("id", STRING),
+        Column("at", TIME),
+        Column("location", POINT, _coordinates(call, input)),
+        Column("region", STRING),
+        Column("size_expected", FLOAT),
+    )
+
+
 _NUMERIC = (Kind.INT, Kind.FLOAT)
 _COMPARABLE = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DURATION)
 
@@ -312,6 +342,27 @@ def refuses(call: FunctionCall, input: Schema) -> Refusal | None:
                     "declare them: CREATE SENSOR 5 OF s AT (8.5, 47.4); or name a column: LOCATED AT position",
                 )
     return None
+
+
+MOST_STEPS: Final = 1_000
+"""The most evaluations that a prediction looks ahead."""
+
+
+def _refuses_prediction(call: FunctionCall, input: Schema) -> Refusal | None:
+    if call[NEAR] is None:
+        return Refusal("PREDICT needs a distance to measure movements by", "add NEIGHBOURS WITHIN 60 KM")
+    frame, horizon = call.window, call["HORIZON"]
+    if isinstance(frame, Frame) and isinstance(horizon, int):
+        if horizon < frame.slide:
+            return Refusal(
+                f"PREDICT looks ahead by less than a SLIDE: {format_duration(horizon)}",
+                f"write at least {format_duration(frame.slide)}",
+            )
+        if horizon // frame.slide > MOST_STEPS:
+            return Refusal(
+                f"PREDICT looks {horizon // frame.slide:,} evaluations ahead", f"{MOST_STEPS:,} are the most"
+            )
+    return refuses(call, input)
 
 
 _ONE_BUCKET: Final = Undivided("joins the candidates of all sources into phenomena")
@@ -358,5 +409,33 @@ CURRENT = TableFunction(
     windowing=Windowing.WITHIN,
     first=CANDIDATES,
     refuses=refuses,
+    defined=DEFINITION,
+)
+
+PREDICT = TableFunction(
+    name="PREDICT",
+    algorithm="PH_PREDICT",
+    description="at each evaluation, where each of these groups will be at the evaluations to come",
+    example="PREDICT(smoke, 4 HOURS)",
+    gives=predicted_columns,
+    output=Output.EVENTS,
+    divides=_ONE_BUCKET,
+    options=(
+        *BOUND,
+        Option(
+            "HORIZON",
+            OptionKind.DURATION,
+            default=REQUIRED,
+            least=1,
+            positional=True,
+            example="4 HOURS",
+            meaning="how far ahead",
+        ),
+    ),
+    behind=("HORIZON",),
+    most_columns=2,
+    windowing=Windowing.WITHIN,
+    first=CANDIDATES,
+    refuses=_refuses_prediction,
     defined=DEFINITION,
 )

@@ -25,6 +25,7 @@ SPECS: dict[str, Callable[..., Spec]] = {
     "PH_CANDIDATES": Candidates,
     "PH_TRACK": Track,
     "PH_CURRENT": Track,
+    "PH_PREDICT": Track,
 }
 
 

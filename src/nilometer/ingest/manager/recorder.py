@@ -19,7 +19,7 @@ from typing import Any
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow.ledger import StreamLedger
 from nilometer.dataflow.sources import Batch, Entry, Heartbeat
-from nilometer.errors import ResourceError
+from nilometer.errors import DataError, ResourceError
 from nilometer.ingest.adapters.adapter import ReadResult
 from nilometer.ingest.manager.backlog import Backlog, Shed
 from nilometer.ingest.manager.clocks import Clocks
@@ -266,8 +266,8 @@ class Recorder:
         return self.log.end if self.entrance is not None else self._at_rest()[1]
 
     def _at_rest(self) -> tuple[dict[str, Any], Offset]:
-        """The last note and the end of a log that this process does not write: as they were last read, while the disk
-        refuses. Nobody stops because a status cannot be told."""
-        with contextlib.suppress(ResourceError):
+        """The last note and the end of a log that this process does not write: as they were last read, if the disk
+        refuses or the log is damaged. Nobody stops because a status cannot be told."""
+        with contextlib.suppress(ResourceError, DataError):
             self._rested = self.log.note or {}, self.log.end if self.log.exists else Offset()
         return self._rested

@@ -49,7 +49,7 @@ def sensorthings(rows: int, sensors: int) -> Result:
             "last value of one Datastream": ONE,
             "two minutes of one Datastream": RANGE,
         }
-        found = {task: _timed(port, server, path, rows) for task, path in asked.items()}
+        found = {task: _timed(port, server, task, path, rows) for task, path in asked.items()}
     measurements = tuple(each for each, _ in found.values())
     spent = {task: seconds for task, (_, seconds) in found.items()}
     targets = (
@@ -66,7 +66,7 @@ def sensorthings(rows: int, sensors: int) -> Result:
     )
 
 
-def _timed(port: int, server: int, path: str, rows: int) -> tuple[Measurement, float]:
+def _timed(port: int, server: int, task: str, path: str, rows: int) -> tuple[Measurement, float]:
     answer = asyncio.run(_ask(port, path))
     before, began = _processor(server), time.perf_counter()
     for _ in range(REPEATED):
@@ -75,7 +75,7 @@ def _timed(port: int, server: int, path: str, rows: int) -> tuple[Measurement, f
     processor = (_processor(server) - before) / REPEATED
     values = json.loads(answer)["value"]
     equal = _right(values, rows) if "Datastreams?" in path else bool(values)
-    return Measurement(path.partition("?")[0], seconds, None, rows, len(values), equal), processor
+    return Measurement(task, seconds, None, rows, len(values), equal), processor
 
 
 def _right(values: Iterable[dict[str, object]], rows: int) -> bool:

@@ -163,7 +163,7 @@ def run_demo(
                 doing = paces(station)
                 seen |= doing
                 status = station.manager.status("air") if station.manager.streams else None
-                said = "Spark is starting; the gateway answers meanwhile" if starting is not None else ""
+                said = "Spark starts; the gateway answers" if starting is not None else ""
                 screen.draw(station, status, shown, doing, time.monotonic() - started, said)
                 ahead = frame / FRAMES_A_SECOND - (time.monotonic() - started)
                 if ahead > 0:

@@ -164,9 +164,9 @@ class Replace(Statement):
         | CreateView
         | CreateStream
         | CreateTable
-        | CreatePhenomenon
         | CreateAlert
         | CreateDecision
+        | CreatePhenomenon
     )
     state: str | None = None
 

@@ -48,10 +48,10 @@ def named(statement: ast.Statement) -> tuple[str, str] | None:
             return "QUERY", name
         case ast.CreateView(name=name):
             return "VIEW", name
-        case ast.CreateAlert(name=name) | ast.CreateDecision(name=name):
-            return "QUERY", name  # each is a standing query of that name
         case ast.CreatePhenomenon(name=name):
             return "PHENOMENON", name
+        case ast.CreateAlert(name=name) | ast.CreateDecision(name=name):
+            return "QUERY", name  # each is a standing query of that name
     return None
 
 

@@ -50,6 +50,7 @@ from nilometer.server.sensorthings.options import NOTHING
 from nilometer.server.sensorthings.selection import Part
 from nilometer.server.sensorthings.service import Service
 from nilometer.server.sensorthings.writing import as_json, self_link
+from nilometer.server.settings import DURABLE_SECONDS
 from nilometer.types import SECOND
 
 if TYPE_CHECKING:
@@ -194,33 +195,36 @@ class Bridge:
                 if following is None:
                     return
                 messages.append(following)
-            while not self._over.is_set():
-                try:
-                    self._admit([message for _, message in messages])
-                    break
-                except ResourceError:
+            left = [message for _, message in messages]
+            while left and not self._over.is_set():
+                left = self._admit(left)
+                if left:
                     self._over.wait(1.0)  # the disk or the queue is full: the broker keeps them until then
+            if left:
+                return
             for connection, message in messages:
                 if message.qos and connection == self._connection:
                     self._client.ack(message.mid, message.qos)
 
-    def _admit(self, messages: list[MQTTMessage]) -> None:
+    def _admit(self, messages: list[MQTTMessage]) -> list[MQTTMessage]:
+        """Take messages in. Returns those that could not be made durable now."""
         model = self._service.model()
         asked: list[tuple[Id, Any]] = []
         whose: list[MQTTMessage] = []
+        left: list[MQTTMessage] = []
         for message in messages:
             try:
                 asked.append(self._observation(model, message))
                 whose.append(message)
             except NilometerError as error:
-                self._letter(model, message, error.message)
+                left += self._letter(model, message, error.message)
         outcomes = self._service.intake.take(model, asked, "mqtt")
-        busy = [outcome for outcome in outcomes if isinstance(outcome, ResourceError)]
-        if busy:
-            raise busy[0]
         for message, outcome in zip(whose, outcomes, strict=True):
-            if isinstance(outcome, NilometerError):
-                self._letter(model, message, outcome.message)
+            if isinstance(outcome, ResourceError):
+                left.append(message)
+            elif isinstance(outcome, NilometerError):
+                left += self._letter(model, message, outcome.message)
+        return left
 
     def _observation(self, model: Model, message: MQTTMessage) -> tuple[Id, Any]:
         body = parse_body(bytes(message.payload))
@@ -231,18 +235,23 @@ class Bridge:
             return target.parent.id, body
         return datastream_in(body), body
 
-    def _letter(self, model: Model, message: MQTTMessage, reason: str) -> None:
-        """A message that is no observation becomes a dead letter of the stream `observations`."""
+    def _letter(self, model: Model, message: MQTTMessage, reason: str) -> list[MQTTMessage]:
+        """A message that is no observation becomes a dead letter of the stream `observations`. Returns it if that was
+        not possible now."""
         if model.own is None:
             print(f"SensorThings by MQTT: {message.topic[:80]}: {reason}", file=sys.stderr)
-            return
+            return []
         desk = self._service.desk
         adapter = desk.pushes.find(own.NAME) or open_source(desk, own.NAME)
         letter = Garbled(bytes(message.payload), reason, f"mqtt {message.topic}")
         decoded = Decoded(adapter.nothing().rows, (letter,))
         offer = Offer([], Format.JSON, "mqtt", desk.owner.station.clock(), len(message.payload), decoded)
-        adapter.put(offer)
-        offer.done.result(10.0)
+        try:
+            adapter.put(offer)
+            offer.done.result(DURABLE_SECONDS)
+        except (ResourceError, TimeoutError):
+            return [message]
+        return []
 
     # ---- observations and entities out -------------------------------------------------------------------------------
 

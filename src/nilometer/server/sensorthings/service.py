@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.live import audit
 from nilometer.live.owner.owner import OwnerGoneError
 from nilometer.server.problems import ForbiddenError, NotAllowedError
 from nilometer.server.sensorthings import catalog, options, paths
@@ -22,12 +23,13 @@ from nilometer.server.sensorthings.editor import Editor
 from nilometer.server.sensorthings.intake import Intake, datastream_in
 from nilometer.server.sensorthings.kinds import DATASTREAMS, FEATURES, KINDS, OBSERVATIONS, Kind
 from nilometer.server.sensorthings.model import Entity, Model
-from nilometer.server.sensorthings.names import Id
+from nilometer.server.sensorthings.names import Id, literal
 from nilometer.server.sensorthings.observations import Reader
 from nilometer.server.sensorthings.sources import Sources, declared_in
 from nilometer.server.sensorthings.store import EntityStore
 from nilometer.server.sensorthings.writing import root_document, self_link
 from nilometer.server.tokens import Role
+from nilometer.server.who import WHO
 
 if TYPE_CHECKING:
     from nilometer.server.desk import Desk
@@ -199,6 +201,12 @@ class Service:
         if editor.touched and any(name == DATASTREAMS.name for name, _ in editor.change.put):
             catalog.ensure_stream(self.desk)
         self.store.commit(editor.change)
+        told = [
+            f"{verb} {name}({literal(identity)})"
+            for verb, keys in (("put", editor.change.put), ("delete", editor.change.delete))
+            for name, identity in keys
+        ]
+        audit.note(self.desk.directory, WHO.get(), "sensorthings", ", ".join(told))
         if editor.touched:
             self.declare(list(editor.touched))
         changed = [(KINDS[name], identity) for name, identity in editor.change.put]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nilometer.plan.reference.functions.latest import latest
-from nilometer.plan.reference.functions.phenomena import current, phenomena
+from nilometer.plan.reference.functions.phenomena import current, phenomena, predict
 from nilometer.plan.reference.functions.resample import resample
 from nilometer.plan.reference.functions.session import session
 from nilometer.plan.reference.functions.silent import silent
@@ -27,4 +27,5 @@ NAIVE: dict[str, Naive] = {
     "SESSION": session,
     "PHENOMENA": phenomena,
     "CURRENT": current,
+    "PREDICT": predict,
 }

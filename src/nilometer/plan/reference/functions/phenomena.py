@@ -14,6 +14,7 @@ from typing import Any
 
 from nilometer.algebra.motion import Motion, Noise
 from nilometer.algebra.places import Place, distance
+from nilometer.algebra.prediction import predicted
 from nilometer.algebra.regions import middle, region_of, to_plane
 from nilometer.algebra.table_function import Frame, FunctionCall
 from nilometer.algebra.table_functions import phenomena as words
@@ -41,6 +42,7 @@ class Phenomenon:
     motion: Motion | None = None
     origin: Place | None = None
     places: dict[Source, Place | None] = field(default_factory=dict)
+    areas: list[float] = field(default_factory=list)
     state: tuple[Any, ...] = ()
 
 
@@ -102,6 +104,42 @@ def current(
             values = (*head, found.parents, found.children, *found.state, found.born)
             bag.append(dict(zip(node.schema.names, values, strict=True)))
         result.append(Evaluation(tick, tuple(bag)))
+    return result
+
+
+def predict(
+    node: TableFunction,
+    rows: Sequence[Row],
+    first_tick: int | None,
+    watermark: int,
+    neighbours: Neighbours = lambda _: frozenset(),
+) -> list[Row]:
+    """Where each phenomenon will be, at each evaluation below W."""
+    frame, horizon = node.call.window, node.call["HORIZON"]
+    assert isinstance(frame, Frame)
+    assert isinstance(horizon, int)
+    coordinates = node.input.schema[node.call.columns[1]].unit
+    metres = float(node.call["METRES"] or 1.0)  # type: ignore[arg-type]
+    result = []
+    for tick, there, _ in _history(node, rows, first_tick, watermark, neighbours):
+        for found in there:
+            location, region = found.state[5], found.state[6]
+            for steps in range(1, horizon // frame.slide + 1 if found.motion is not None else 1):
+                assert found.motion is not None
+                ahead = predicted(
+                    steps,
+                    frame.slide / SECOND,
+                    location,
+                    region,
+                    found.areas,
+                    found.motion.velocity,
+                    len(found.members),
+                    coordinates,
+                    metres,
+                )
+                values = (tick, found.id, tick + steps * frame.slide, *ahead)
+                named = dict(zip(node.schema.names, values, strict=True))
+                result.append(Row(tick, tick, found.id, None, named))
     return result
 
 
@@ -310,6 +348,7 @@ class _Field:
         concave, buffer = self.call[words.CONCAVE], self.call["BUFFER"]
         region, area = region_of(places, self.coordinates, self.metres, concave, buffer)  # type: ignore[arg-type]
         self._move(found, location, kind)
+        found.areas = [*found.areas, area or 0.0]
         velocity = (None, None) if found.motion is None else found.motion.velocity
         found.state = (
             min(map(len, values)),
@@ -391,6 +430,7 @@ def _follow(
             found = Phenomenon(
                 mine.id, value, n, mine.born, mine.parents, mine.children, mine.motion, mine.origin
             )
+            found.areas = mine.areas
             if kind is not None:
                 found.parents = [mine.id, *(each for each in met if each != mine.id)]
                 children = [ids[other] for _, other in order[mine.id]]
