@@ -13,7 +13,7 @@ from log.logs import CrashError
 from nilometer.engine import Database, connect
 from nilometer.live.kept_answers import kept_answers
 from nilometer.live.outside import Outside
-from nilometer.live.standing import result_log, result_logs
+from nilometer.live.standing import result_log, result_logs, runner_of
 from nilometer.live.starts import BEGINNING
 from nilometer.live.station import Station
 from nilometer.types import MINUTE
@@ -112,6 +112,25 @@ def test_after_a_crash_at_any_step_every_answer_is_there_once(tmp_path: Path) ->
         run(database, folder)
         assert answers(database) == expected, f"after a crash at step {step}"
     assert crashed > 1
+
+
+def test_a_query_of_a_killed_process_that_does_not_go_on_is_not_said_to_run(tmp_path: Path) -> None:
+    database = field(tmp_path / "field", 2)
+    expected = field(tmp_path / "other", 2)
+    run(expected, tmp_path / "other")
+    killed = Station(database, tmp_path / "field")
+    install(database, killed)
+    killed.step()
+    killed.abandon()
+    with Station(database, tmp_path / "field") as station:
+        definition = database.catalog.query("q0")
+        assert definition is not None
+        station.install(database.sql(definition.text), "q0", durable=True, start=BEGINNING)
+        station.step()
+        assert runner_of(tmp_path / "field", "q0") is not None
+        assert runner_of(tmp_path / "field", "q1") is None
+    run(database, tmp_path / "field")
+    assert answers(database) == answers(expected)
 
 
 def test_older_result_logs_are_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,10 +129,17 @@ class SharedCommits:
         self.queries: dict[str, SharedQuery] = {}
         self.trouble: str | None = None
         self._unsaved = False
-        self._pending: dict[str, Line] = {}
+        self._pending: dict[str, Line] = self._left_by_a_crash()
         self._committed: dict[int, dict[str, Offset]] = {}
         self._committed_at = self._saved_at = now
         self._held: dict[str, Offset] = {}
+
+    def _left_by_a_crash(self) -> dict[str, Line]:
+        """Nobody runs a query now. If a process was killed, the log still says that its queries run; the first commit
+        sets that right for those that do not go on."""
+        index = self.log.index
+        found = [index.place(name) for name, place in list(index.places.items()) if place.group >= 0]
+        return {place.name: Line(place, (), LEFT, None, about=True) for place in found if place is not None}
 
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
