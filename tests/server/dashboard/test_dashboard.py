@@ -25,13 +25,24 @@ DAY, MINUTE = 86_400, 60
 CONTROL = 2
 """The key, in the protocol."""
 SENSORS = [(f"s{number}", 10.0 * (number % 4), 10.0 * (number // 4)) for number in range(12)]
-SCHEMA = """
-CREATE STREAM air (id STRING, pm25 FLOAT UNIT 'ug/m3') PUSHED KEY (id, time) EXPECT EVERY 1 MINUTE;
+CLOUD = ("s0", "s1", "s4", "s5")
+"""Neighbours that read alike, for a minute of yesterday."""
+STREAM = (
+    "CREATE STREAM air (id STRING, pm25 FLOAT UNIT 'ug/m3') PUSHED KEY (id, time) EXPECT EVERY 1 MINUTE;\n"
+)
+SCHEMA = (
+    STREAM
+    + "".join(f"CREATE SENSOR '{one}' OF air AT ({x}, {y});\n" for one, x, y in SENSORS)
+    + """
 CREATE QUERY everything STARTING AT BEGINNING AS SELECT time, id, pm25 FROM air;
-CREATE QUERY dense AS SELECT time, id, pm25 FROM air WHERE pm25 > 2000;
-CREATE ALERT thick WHEN (SELECT time, id, pm25 FROM air WHERE pm25 > 2000) THEN 'mailto:ops@example.org' GROUP BY id;
+CREATE QUERY dense AS SELECT time, id, pm25 FROM air WHERE pm25 BETWEEN 2000 AND 4000;
+CREATE PHENOMENON cloud ON air.pm25 ABOVE 5000 RANGE 3 MINUTES SLIDE 1 MINUTE NEIGHBOURS WITHIN 15 MEMBERS 3;
+CREATE QUERY clouds STARTING AT BEGINNING AS SELECT * FROM PHENOMENA(cloud);
+CREATE ALERT thick WHEN (SELECT time, id, pm25 FROM air WHERE pm25 BETWEEN 2000 AND 4000)
+  THEN 'mailto:ops@example.org' GROUP BY id;
 CREATE DECISION act ON dense CHOOSE ('close the window' WHEN pm25 < 3000, 'leave' OTHERWISE);
-""" + "".join(f"CREATE SENSOR '{one}' OF air AT ({x}, {y});\n" for one, x, y in SENSORS)
+"""
+)
 
 
 class Site:
@@ -66,6 +77,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         found = Site(server, browser)
         for minutes in range(10):
             found.read(DAY - minutes * MINUTE, 10.0 + minutes)
+        for one in CLOUD:
+            found.read(DAY - 20 * MINUTE, 6000.0, one)
         found.read(2 * MINUTE, 42.0)
         browser.size(1440, 900)
         yield found
@@ -237,6 +250,22 @@ def test_a_dead_letter_is_mended(site: Site) -> None:
     site.browser.wait("document.querySelector('.said').innerText.includes('1 reading is in the log of air')")
     found = site.caller.get("/api/v1/field?stream=air")
     assert found["values"]["pm25"][found["id"].index("s1")] == 123.5
+
+
+def test_a_phenomenon_is_a_region_of_the_map(site: Site) -> None:
+    site.go("field", MAP)
+    site.browser.wait("!!document.querySelector('[data-regions]') && !!document.querySelector('.bar input')")
+    found = site.caller.get("/api/v1/queries/clouds/results")["rows"]
+    assert [row["kind"] for row in found] == ["APPEAR", "DISAPPEAR"]
+    span = site.caller.get("/api/v1/streams/air/span")
+    seen = (site.now - DAY + 21 * MINUTE - span["since"] / 1e6) / ((span["until"] - span["since"]) / 1e6)
+    site.browser.run(
+        f"(() => {{ const bar = document.querySelector('.bar input'); bar.value = {seen} * bar.max; "
+        "bar.dispatchEvent(new Event('input', { bubbles: true })); })()"
+    )
+    site.browser.wait("document.querySelector('[data-regions]').dataset.regions === '1'")
+    site.browser.click("Live")
+    site.browser.wait("document.querySelector('[data-regions]').dataset.regions === '0'")
 
 
 def test_people_have_the_last_word(site: Site) -> None:

@@ -27,6 +27,7 @@ KINDS = {
     "woff2": "font/woff2",
     "svg": "image/svg+xml",
     "json": "application/json",
+    "txt": "text/plain; charset=utf-8",
 }
 
 

@@ -1,0 +1,34 @@
+// Phenomena on the map: any standing query whose answers have a region (WKT), such as PHENOMENA(p) or CURRENT(p).
+import { get } from '../lib/api.js';
+import { micros } from '../lib/format.js';
+import { answersAt } from '../queries/answers-at.js';
+
+const KEPT = 2000;
+export const hasRegions = (query) => query.columns.some((one) => one.name === 'region') && query.columns.some((one) => one.name === 'id');
+
+/** The rings of a POLYGON or MULTIPOLYGON: arrays of [x, y]. */
+export const ringsOf = (wkt) =>
+  [...String(wkt ?? '').matchAll(/\(([^()]+)\)/g)].map(([, ring]) => ring.split(',').map((pair) => pair.trim().split(/\s+/).map(Number)));
+
+/** The phenomena that there are after these rows: the last row of each, its rings, and where its middle has been. */
+export function phenomenaOf(rows) {
+  const found = new Map();
+  const when = (row) => micros(row.tick ?? row.time);
+  const last = rows.length ? Math.max(...rows.map(when)) : 0;
+  for (const row of rows) {
+    const before = found.get(row.id);
+    const trail = [...(before?.trail ?? []), row.location].filter(Boolean).slice(-40);
+    if (row.kind === 'DISAPPEAR') found.delete(row.id);
+    else found.set(row.id, { ...row, trail, rings: ringsOf(row.region), at: when(row) });
+  }
+  // Without kinds, as in CURRENT, those of the last evaluation are there.
+  const all = [...found.values()];
+  return rows.some((row) => 'kind' in row) ? all : all.filter((one) => one.at === last);
+}
+
+/** The phenomena of a query now, or at a moment. */
+export async function phenomenaAt(query, at, signal) {
+  const path = `queries/${encodeURIComponent(query.name)}/results`;
+  const found = at == null ? await get(`${path}?from=${Math.max(0, query.rows - KEPT)}&limit=${KEPT}`, { signal }) : await answersAt(path, at, KEPT, query.rows, signal);
+  return phenomenaOf(found.rows);
+}
