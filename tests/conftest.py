@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -66,7 +67,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out, with the reason, tests whose marker names something that is missing here."""
     tools = missing_tools()
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     missing = {
+        "chromium": None if chromium else "Chromium is not installed",
         "motes": None if tools is None else f"not installed: {tools}",
         "nesc": None if nescc_program.installed() else "nescc is not installed",
         "postgres": None if postgres_server.programs() else "PostgreSQL's server programs are not installed",

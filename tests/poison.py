@@ -13,7 +13,7 @@ import nilometer
 from nilometer.engine import Database
 from nilometer.live.books import query_books
 from nilometer.live.dead_letters import dead_letters
-from nilometer.live.query_list import State
+from nilometer.live.query_list import RunState
 from nilometer.live.roster import Roster
 from nilometer.live.station import Station
 from nilometer.types import INT_MAXIMUM, SECOND
@@ -78,7 +78,7 @@ def judge(database: Database, folder: Path) -> None:
         assert books["failed"] + books["errors"] == 2, books
         assert (books["failed"] == 0) == (books["query"] == "total")
     states = {one.name: (one.state, one.dead) for one in database.queries()}
-    assert states == dict.fromkeys(("twice", "total", "argument"), (State.STOPPED, 2))
+    assert states == dict.fromkeys(("twice", "total", "argument"), (RunState.STOPPED, 2))
     letters = dead_letters(folder, "twice")
     assert [(one["id"], one["position"], one["row"]["s.n"]) for one in letters] == [
         (2, 1, INT_MAXIMUM),

@@ -1,5 +1,6 @@
-// The pages, in the order of the menu. A new capability (phenomena, decisions, alerts) adds a line here: its title, the
+// The pages, in the order of the menu. A new capability, such as phenomena, adds a line here: its title, the
 // picture of its menu entry (paths of a 24 by 24 icon), its component, and whether it follows the time bar.
+import AlertsPage from './alerts/AlertsPage.svelte';
 import EditorPage from './editor/EditorPage.svelte';
 import FieldPage from './field/FieldPage.svelte';
 import QueriesPage from './queries/QueriesPage.svelte';
@@ -10,4 +11,5 @@ export const PAGES = [
   { id: 'queries', title: 'Queries', icon: 'M3 17l5-6 4 3 8-9 M15 5h5v5', component: QueriesPage, timed: true },
   { id: 'editor', title: 'Editor', icon: 'M8 8l-4 4 4 4 M16 8l4 4-4 4 M13.5 5l-3 14', component: EditorPage },
   { id: 'streams', title: 'Streams', icon: 'M3 7c3-3 6 3 9 0s6 3 9 0 M3 12c3-3 6 3 9 0s6 3 9 0 M3 17c3-3 6 3 9 0s6 3 9 0', component: StreamsPage },
+  { id: 'alerts', title: 'Alerts', icon: 'M6 16V11a6 6 0 0 1 12 0v5l1.5 2h-15L6 16Z M10 21h4', component: AlertsPage },
 ];

@@ -257,9 +257,11 @@ def _operand(operand: Expression, parent: Expression) -> str:
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and all below it, parents first."""
-    yield expression
-    for child in expression.children():
-        yield from walk(child)
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children()))
 
 
 def transform(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:

@@ -2,7 +2,7 @@
 
 The first of these counts: what the command line or `connect(memory=...)` says, the variable NILOMETER_MEMORY, the key
 `memory` of nilometer.toml, 4 GiB. SHARES is the table of docs/live-reference.md, and the parts ask for theirs when they
-begin to work. What the interpreter and the libraries take (about 200 MB) is in the part that nobody has.
+begin to work. The interpreter and the libraries take about 200 MB, which is in the part that nobody has.
 
 >>> Budget(4_000_000_000).inbox, Budget(4_000_000_000).operators, size_of("500 MB")
 (125000000, 2000000000, 500000000)

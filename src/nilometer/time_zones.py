@@ -72,7 +72,7 @@ def offset_at(moment: int, zone: str) -> int:
 
 
 def to_local(moment: int, zone: str) -> int:
-    """What a clock in the zone shows at the moment."""
+    """The local time of the zone at the moment."""
     return moment + offset_at(moment, zone)
 
 

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -113,15 +113,14 @@ class Schema:
     """An ordered set of uniquely named columns."""
 
     columns: tuple[Column, ...]
+    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The column names, in order."""
 
     def __post_init__(self) -> None:
-        if len(set(self.names)) != len(self.columns):
+        names = tuple([column.name for column in self.columns])
+        if len(set(names)) != len(names):
             raise ValueError(f"a column name stands twice in ({self})")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The column names, in order."""
-        return tuple(column.name for column in self.columns)
+        object.__setattr__(self, "names", names)
 
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)
@@ -130,7 +129,7 @@ class Schema:
         return len(self.columns)
 
     def __contains__(self, name: object) -> bool:
-        return any(column.name == name for column in self.columns)
+        return name in self.names
 
     def __getitem__(self, name: str) -> Column:
         for column in self.columns:

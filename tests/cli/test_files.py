@@ -273,3 +273,37 @@ def test_limit_leaves_nothing_unanswered(run, tmp_path: Path) -> None:
     assert code == 0, err
     assert out.splitlines()[-1].startswith("2026-01-02T00:00:00Z")
     assert "unanswered" not in err
+
+
+def test_ids_with_leading_zeros_are_not_one_sensor(run, tmp_path: Path) -> None:
+    rows = "time,id,v\n2026-01-01T00:00Z,01,1\n2026-01-01T00:00Z,1,2\n"
+    (tmp_path / "air.csv").write_text(rows, encoding="utf-8")
+    code, out, _ = run(
+        "query", "--data", str(tmp_path / "air.csv"), "SELECT id, COUNT(*) FROM air GROUP BY id"
+    )
+    assert code == 0
+    assert [line.split() for line in out.splitlines()[2:]] == [["01", "1"], ["1", "1"]]
+    _, out, _ = run("inspect", str(tmp_path / "air.csv"))
+    assert "id STRING" in out
+    (tmp_path / "schema.sql").write_text("CREATE STREAM air (v INT) SENSED EVERY 1 MINUTE;", encoding="utf-8")
+    _, out, _ = run("query", "--data", str(tmp_path), "SELECT id, v FROM air")
+    assert [line.split() for line in out.splitlines()[2:]] == [["01", "1"], ["1", "2"]]
+
+
+def test_messages_without_a_declared_value_are_counted(run, tmp_path: Path) -> None:
+    messages = [{"t": 1767225600, "a": 1, "b": 2}, {"t": 1767225660, "a": 1}, {"t": 1767225720, "b": 2}]
+    (tmp_path / "air.jsonl").write_text("\n".join(map(json.dumps, messages)), encoding="utf-8")
+    (tmp_path / "schema.sql").write_text(
+        "CREATE STREAM air (time FROM t, a INT, b INT) PUSHED;", encoding="utf-8"
+    )
+    code, _, err = run("query", "--data", str(tmp_path), "SELECT * FROM air")
+    assert code == 0
+    assert "air.jsonl: of 3 readings, no value for a in 1, b in 1" in err
+
+
+def test_inspect_takes_t_for_the_time_only_if_its_numbers_are_times(run, tmp_path: Path) -> None:
+    for name, values in (("moments", (1767225600, 1767225660, 1767225720)), ("degrees", (20, 21, 22))):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("\n".join(json.dumps({"t": t, "x": 1.5}) for t in values), encoding="utf-8")
+        _, out, _ = run("inspect", str(path))
+        assert ("time INT UNIT 's' FROM t" in out) == (name == "moments")

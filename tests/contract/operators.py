@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from contract.in_two_steps import InTwoSteps
 from contract.rounds import STREAM, TABLE, WINDOWS, Input
 from contract.windowed_streams import OverWindows
 from nilometer.algebra import Lagged, Shift, SortKey
@@ -17,6 +18,9 @@ from nilometer.algebra.analytic import (
     FrameUnit,
 )
 from nilometer.algebra.grid import Grid, GridUnit
+from nilometer.algebra.table_function import Frame as FunctionFrame
+from nilometer.algebra.table_function import FunctionCall, OptionValue, TableFunction
+from nilometer.algebra.table_functions.phenomena import CANDIDATES, CURRENT, PHENOMENA, PREDICT
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now
 from nilometer.operators.aggregate import Aggregate
@@ -53,6 +57,8 @@ from nilometer.operators.window_join.outer import OuterWindowJoin
 from nilometer.operators.window_join.plan import Form
 from nilometer.operators.window_join.window_join import WindowJoin
 from nilometer.operators.window_scope import Scope
+from nilometer.phenomena.candidates import Candidates
+from nilometer.phenomena.track import Track
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type, list_of
 from nilometer.types import TIME as TIME_TYPE
 
@@ -189,6 +195,33 @@ OF_R = tuple(
 KIND = Schema((Column("R.kind", STRING),))
 """Few enough values that rows are equal."""
 
+AIR = Schema((Column("A.v", FLOAT), Column("A.at", POINT)))
+ALIKE: tuple[dict[str, OptionValue], ...] = (
+    {"ABOVE": 1 / 64, "NEIGHBOURS WITHIN": 1.5},
+    {"EQUAL": True},
+    {"BUCKET": 2 / 64, "NEIGHBOURS WITHIN": 2.0, "CONTINUE WITHIN": 2.0, "MEMBERS": 1},
+    {"RISING": (1 / 64, 1_000_000), "MEMBERS": 1},
+    {"WITHIN": 1 / 64, "NEIGHBOURS WITHIN": 2.0},
+)
+
+
+def phenomenon(function: TableFunction, options: dict[str, OptionValue], slide: int = 2) -> FunctionCall:
+    """A call of a function of phenomena over AIR, evaluated every so many ticks."""
+    settled = function.settle({"STRENGTH": 1, "NAMED": "p"} | options)
+    return FunctionCall(function, "P", INT, ("A.v", "A.at"), settled, FunctionFrame(5, 0, slide, True))
+
+
+def tracked(
+    function: TableFunction, options: dict[str, OptionValue], beside: Schema | None = None
+) -> InTwoSteps:
+    """The operator of such a call over its candidates."""
+    first = Candidates(phenomenon(function, options).lower, AIR)
+    return InTwoSteps(Track(phenomenon(function, options), first.schema, beside), first)
+
+
+NEAR_BY = Schema((Column("near.from_id", INT), Column("near.to_id", INT)))
+
+
 ORDER = (
     SortKey(reference("R.rain"), descending=True),
     SortKey(reference("R.depth"), nulls_first=True),
@@ -323,6 +356,25 @@ CASES: list[Case] = [
             ("FILL PREVIOUS", sensed),
             ("FILL LINEAR", stream_of_r),
         )
+    ),
+    *(
+        Case(
+            f"candidates, {next(iter(options))}",
+            Candidates(phenomenon(CANDIDATES, options), AIR),
+            (Input(STREAM, AIR),),
+        )
+        for options in ALIKE
+    ),
+    *(
+        Case(f"{function.operator}, {next(iter(options))}", tracked(function, options), (Input(STREAM, AIR),))
+        for function in (PHENOMENA, CURRENT)
+        for options in ALIKE
+    ),
+    Case("predictions", tracked(PREDICT, ALIKE[0] | {"HORIZON": 6}), (Input(STREAM, AIR),)),
+    Case(
+        "phenomena, neighbours by a table",
+        tracked(PHENOMENA, {"ABOVE": 0.0, "NEIGHBOURS BY": "near"}, NEAR_BY),
+        (Input(STREAM, AIR), Input(TABLE, NEAR_BY)),
     ),
     Case("silent", Silent(6, "Q", INT, frozenset({1, 2, 9})), (stream_of_r,), TIME),
     Case("session", Session(R, 1, "Q", INT), (stream_of_r,)),

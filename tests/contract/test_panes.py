@@ -13,6 +13,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from contract.in_two_steps import InTwoSteps
 from contract.operators import (
     BY_KIND,
     CASES,
@@ -27,6 +28,7 @@ from contract.operators import (
     Case,
     R,
     S,
+    phenomenon,
     reference,
     sensed,
     stream_of_r,
@@ -34,6 +36,8 @@ from contract.operators import (
 )
 from contract.rounds import STREAM, Port, Timeline, generate, rounds, run, state_size
 from contract.windowed_streams import OverWindows
+from nilometer.algebra.table_function import Frame
+from nilometer.algebra.table_functions.phenomena import CANDIDATES
 from nilometer.operators.aggregate import Aggregate
 from nilometer.operators.analytic.analytic import Analytic
 from nilometer.operators.analytic.running import RunningAnalytic
@@ -66,6 +70,7 @@ from nilometer.operators.window_join.outer import OuterWindowJoin
 from nilometer.operators.window_join.plan import Form
 from nilometer.operators.window_join.window_join import WindowJoin
 from nilometer.operators.window_scope import Scope
+from nilometer.phenomena.candidates import Candidates
 from nilometer.types import INT
 
 WIDTH = 20_000
@@ -77,6 +82,7 @@ WHOLE = (
     Analytic,
     BagOperation,
     Fill,
+    InTwoSteps,  # candidates and phenomena are few
     OverWindows,
     Session,  # the rows of a session are one pane
     SessionAggregate,  # so are the partials of all open sessions, which are few
@@ -92,6 +98,16 @@ WHOLE = (
 
 both = (stream_of_r, stream_of_s)
 LARGE = [
+    Case(
+        "candidates",
+        Candidates(
+            replace(
+                phenomenon(CANDIDATES, {"ABOVE": 0.0}), window=Frame(WIDTH, 0, 2, True), columns=("R.rain",)
+            ),
+            R,
+        ),
+        (stream_of_r,),
+    ),
     Case("time window", TimeWindow(R, WIDTH, 0, WIDTH // 2, True), (stream_of_r,)),
     Case("time window, at every tick", TimeWindow(R, 10, 0, None, True), (stream_of_r,)),
     Case("row window", RowWindow(R, WIDTH, 0, WIDTH // 2), (stream_of_r,)),

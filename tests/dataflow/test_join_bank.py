@@ -3,6 +3,7 @@ and queries that come and go."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -255,4 +256,4 @@ def test_chains_are_nested_and_have_every_window_once(pairs: list[tuple[int, int
     chains = nested(Reach(*pair) for pair in pairs)
     assert sorted(reach for chain in chains for reach in chain) == sorted({Reach(*pair) for pair in pairs})
     for chain in chains:
-        assert all(a.left <= b.left and a.right <= b.right for a, b in zip(chain, chain[1:], strict=False))
+        assert all(a.left <= b.left and a.right <= b.right for a, b in pairwise(chain))

@@ -47,7 +47,7 @@ def life_of_a_query() -> str:
         ),
         (
             "optimized",
-            "`optimizer`: the selection is in the acquisition, unused columns are gone, the smaller side is left.",
+            "`optimizer`: the acquisition selects, unused columns are gone, the smaller side is left.",
         ),
         (
             "physical",
@@ -108,8 +108,10 @@ def table_functions_table() -> str:
     for function in TABLE_FUNCTIONS.values():
         options = "; ".join(
             f"`{f'{option.word} {option.example}'.strip()}` {option.meaning}"
-            for option in function.all_options
+            for option in (function if function.defined is None else function.own).all_options
         )
+        if function.defined is not None:
+            options = "; ".join(filter(None, ("those of [a definition](phenomena.md#a-definition)", options)))
         lines.append(f"| `{function.example}` | {function.description} | {options} |")
     return "\n".join([*lines, ""])
 

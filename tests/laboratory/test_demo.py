@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from nilometer.engine import connect
+from nilometer.ingest.adapters.push import Pushes
 from nilometer.laboratory.demo.field import QUESTIONS, SCHEMA, field_of, radio_of
 from nilometer.laboratory.demo.run import run_demo
+from nilometer.live.owner.owner import Owner
 from nilometer.simulated.fields.generator import START
 from nilometer.types import HOUR, MINUTE
 
@@ -35,6 +40,33 @@ def test_monitors_slow_down_speed_up_and_sleep(tmp_path: Path, capsys: pytest.Ca
     count = next(iter(database.sql("SELECT COUNT(*) AS n FROM air [RANGE 1 DAY SLIDE 1 DAY]")))["n"]
     late = count - figures["ledger"]["appended"]
     assert late <= 0, "readings that the log does not have"
+
+
+def test_the_demo_is_served_while_it_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its field and its questions are there for others to see, and the figures are those of the demo alone."""
+    seen: dict[str, Any] = {}
+
+    @contextmanager
+    def watch(owner: Owner, pushes: Pushes) -> Iterator[None]:
+        def look() -> None:
+            seen["queries"] = seen.get("queries", set()) | set(owner.station.queries)
+            seen["sensors"] = len(owner.station.database.catalog.sensors("air"))
+
+        owner.watchers.append(look)
+        yield
+
+    alone = run_demo(seconds=4, sensors=16, seed=7, wait=lambda _: None)
+    # With a dashboard the demo answers requests instead of sleeping, so it keeps its pace.
+    beside = run_demo(seconds=4, sensors=16, seed=7, keep=tmp_path, dashboard=watch)
+    capsys.readouterr()
+    assert seen["sensors"] == 16
+    assert {question.name for question in QUESTIONS} <= seen["queries"]
+    for name in ("ledger", "answers", "paces", "demand_changes"):
+        assert beside[name] == alone[name]
+    # What is left behind can be asked: the answers are there, too.
+    database = connect(tmp_path)
+    assert {query.name for query in database.catalog.queries()} == {question.name for question in QUESTIONS}
+    assert list(database.answers("smoke"))
 
 
 def test_the_same_seed_is_the_same_demo(capsys: pytest.CaptureFixture[str]) -> None:

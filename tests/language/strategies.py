@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from nilometer.algebra.table_function import Choice, Option, OptionKind, TableFunction
 from nilometer.algebra.table_functions import TABLE_FUNCTIONS
+from nilometer.algebra.table_functions.phenomena import DEFINITION
 from nilometer.language import ast
 from nilometer.language.vocabulary import (
+    DISTANCE_UNITS,
     NOT_AN_ALIAS,
     SHED_WORDS,
     SHOW_KINDS,
@@ -218,7 +220,38 @@ def sources(depth: int = DEPTH) -> st.SearchStrategy[ast.Source]:
         st.builds(ast.JoinSource, inner, inner, st.just("INNER")),
         st.builds(ast.UnnestSource, expressions(depth - 1), names, names_of_columns),
         st.builds(ast.UnnestSource, expressions(depth - 1)),
-        *(function_sources(function, inner) for function in TABLE_FUNCTIONS.values()),
+        *(
+            function_sources(function, inner)
+            for function in TABLE_FUNCTIONS.values()
+            if function.defined is None
+        ),
+        *(
+            function_of_phenomena(function, depth)
+            for function in TABLE_FUNCTIONS.values()
+            if function.defined is not None
+        ),
+    )
+
+
+def definitions(depth: int) -> st.SearchStrategy[ast.PhenomenonSource]:
+    """A phenomenon, with any options."""
+    given = st.tuples(*(st.none() | _setting(each) for each in DEFINITION.options))
+    settings = given.map(lambda found: tuple(each for each in found if each is not None))
+    return st.builds(ast.PhenomenonSource, names, names, settings, st.none() | expressions(depth))
+
+
+def function_of_phenomena(function: TableFunction, depth: int) -> st.SearchStrategy[ast.Source]:
+    """A function of a definition, or of the name of one."""
+    given = st.tuples(*(st.none() | _setting(each) for each in function.own.options))
+    settings = given.map(lambda found: tuple(each for each in found if each is not None))
+    return st.builds(
+        ast.FunctionSource,
+        st.just(function.name),
+        st.builds(ast.ExtentSource, names) | definitions(depth),
+        st.just(()),
+        settings,
+        optional_windows,
+        optional_names,
     )
 
 
@@ -259,6 +292,9 @@ def _piece(option: Option, piece: OptionKind | str) -> st.SearchStrategy[object]
             return st.builds(ast.Amount, naturals, st.sampled_from(TIME_UNITS))
         case OptionKind.DURATION:
             return durations
+        case OptionKind.DISTANCE:
+            units = st.none() | st.sampled_from(sorted(DISTANCE_UNITS))
+            return st.builds(ast.Amount, names | naturals, units)
         case OptionKind.NAME:
             return column_names
         case OptionKind.LIST:
@@ -432,6 +468,8 @@ def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
         ),
         st.builds(ast.CreateQuery, names, queries(depth), starts, st.booleans()),
         st.builds(ast.CreateView, names, names_of_columns, queries(depth)),
+        st.builds(ast.CreatePhenomenon, names, definitions(0)),
+        st.builds(ast.Replace, st.builds(ast.CreatePhenomenon, names, definitions(0))),
         st.builds(
             ast.Replace,
             st.builds(ast.CreateQuery, names, queries(depth), st.none(), st.booleans()),

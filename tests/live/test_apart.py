@@ -9,7 +9,7 @@ import pytest
 
 from live.test_shared_commits import answers, field, install, run
 from nilometer.live.apart import Apart, dearest
-from nilometer.live.groups import Group
+from nilometer.live.groups import ReaderGroup
 from nilometer.live.outside import Outside
 from nilometer.live.station import Station
 from nilometer.types import SECOND
@@ -47,7 +47,7 @@ def test_times_are_compared_since_the_last_look() -> None:
 def test_a_group_apart_rests_and_its_rounds_shrink() -> None:
     now = [0]
     apart = Apart(lambda: now[0], dict)
-    group = Group("g", {}, {}, None, apart=True, round_rows=1024)  # type: ignore[arg-type]
+    group = ReaderGroup("g", {}, {}, None, apart=True, round_rows=1024)  # type: ignore[arg-type]
     now[0] = SECOND
     apart.rested(group, SECOND)
     assert not apart.due(group)

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 from nilometer.engine import Database, connect
 from nilometer.errors import DataError
-from nilometer.ingest.manager.states import State
+from nilometer.ingest.manager.states import SourceState
 from nilometer.live.control import folder_of
 from nilometer.live.standing import result_log
 from nilometer.live.starts import BEGINNING
@@ -107,7 +107,7 @@ def test_a_log_that_lost_its_end_is_refused_with_both_numbers(tmp_path: Path, ha
         station.install(database.sql("SELECT id FROM air"))
         station.step()
         state, why = station.manager.state("air")
-        assert state is State.FAILED
+        assert state is SourceState.FAILED
         assert "query 'counts' stands at position 120" in str(why)
     assert LogDirectory(tmp_path).log("air").end.position == left
     assert result_log(tmp_path, "counts").rows == answers

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from nilometer.cli.main import application
 from nilometer.live import dead_letters as module
 from nilometer.live.dead_letters import FILE, dead_letters, write_lines
-from nilometer.live.query_list import State
+from nilometer.live.query_list import RunState
 from nilometer.live.starts import BEGINNING
 from nilometer.live.upkeep import replay
 from nilometer.types import INT_MAXIMUM
@@ -41,8 +41,8 @@ def test_on_error_stop(tmp_path: Path) -> None:
     database = field(tmp_path, "ON ERROR STOP")
     run(database, tmp_path)
     states = {one.name: (one.state, one.dead) for one in database.queries()}
-    assert states["twice"] == (State.FAILED, 0)
-    assert states["total"] == (State.STOPPED, 1)
+    assert states["twice"] == (RunState.FAILED, 0)
+    assert states["total"] == (RunState.STOPPED, 1)
     assert rows_of(database, "twice") == []
     feed(tmp_path, "b", SECOND_PART)
     database = field(tmp_path, "ON ERROR SKIP")  # the query goes on where it stood, and skips

@@ -194,7 +194,7 @@ def test_a_bug_in_one_query_is_its_own(tmp_path: Path, monkeypatch: pytest.Monke
         bad = station.install(database.sql(MEANS), "bad")
         good = station.install(database.sql("SELECT id FROM air"))
         (start,) = station.graph._starts
-        (windows,) = [bank for group in start.groups for bank in group._windows.values()]
+        (windows,) = [bank for group in start.groups for bank in group._families.values()]
         (family,) = windows.families
         monkeypatch.setattr(family.store, "update", lambda *_: 1 // 0)
         finish(station)

@@ -13,7 +13,7 @@ from nilometer.errors import ConfigurationError, DataError
 from nilometer.live import control as controls
 from nilometer.live.control import Control, ask, control_of, folder_of
 from nilometer.live.outside import Outside
-from nilometer.live.query_list import QueryState, State
+from nilometer.live.query_list import QueryState, RunState
 from nilometer.live.query_metrics import read_metrics
 from nilometer.live.roster import Roster
 from nilometer.live.spark_query import FOLDER
@@ -114,7 +114,7 @@ def test_another_process_pauses_and_resumes_a_query(tmp_path: Path) -> None:
 def test_a_paused_query_is_not_run(tmp_path: Path) -> None:
     database = field(tmp_path)
     assert pause(database, "all_of_it") is None
-    assert state_of(database, "all_of_it").state is State.PAUSED
+    assert state_of(database, "all_of_it").state is RunState.PAUSED
     said = run(database, tmp_path)
     assert any("all_of_it is paused" in line for line in said)
     assert list(database.answers("all_of_it")) == []
@@ -127,8 +127,8 @@ def test_a_paused_query_is_not_run(tmp_path: Path) -> None:
 def test_how_the_queries_do(tmp_path: Path) -> None:
     database = field(tmp_path)
     assert [(one.name, one.state) for one in database.queries()] == [
-        ("all_of_it", State.NEW),
-        ("means", State.NEW),
+        ("all_of_it", RunState.NEW),
+        ("means", RunState.NEW),
     ]
     with Station(database, tmp_path) as station:
         roster = Roster(station, database.catalog.queries())
@@ -136,7 +136,7 @@ def test_how_the_queries_do(tmp_path: Path) -> None:
         finish(station)
         roster.show()
         found = state_of(database, "means")
-        assert found.state is State.RUNNING
+        assert found.state is RunState.RUNNING
         assert found.runner is not None
         metrics = read_metrics(tmp_path, "means")
         assert metrics is not None
@@ -147,7 +147,7 @@ def test_how_the_queries_do(tmp_path: Path) -> None:
         station.install(database.sql("SELECT x FROM air"))
         finish(station)
     found = state_of(database, "means")
-    assert found.state is State.STOPPED
+    assert found.state is RunState.STOPPED
     assert (found.host, found.rows, found.read, found.behind) == ("gateway", 4, 20, 5)
     assert found.watermark == START + 19 * MINUTE
     assert found.changed is False
@@ -161,11 +161,11 @@ def test_a_query_that_fails_says_so(tmp_path: Path) -> None:
     database = connect(tmp_path)
     run(database, tmp_path)
     found = state_of(database, "means")
-    assert found.state is State.FAILED
+    assert found.state is RunState.FAILED
     assert "overflow" in str(found.trouble)
     database = field(tmp_path)
     run(database, tmp_path)
-    assert state_of(database, "means").state is State.STOPPED
+    assert state_of(database, "means").state is RunState.STOPPED
 
 
 def test_what_runs_is_neither_dropped_nor_replayed(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_dropped_query_is_gone_and_retention_does_not_wait(tmp_path: Path) -> 
     schema = tmp_path / "schema.sql"
     schema.write_text("\n".join(schema.read_text().splitlines()[:2]))
     database = connect(tmp_path)
-    assert state_of(database, "all_of_it").state is State.UNDECLARED
+    assert state_of(database, "all_of_it").state is RunState.UNDECLARED
     with pytest.raises(ConfigurationError, match="not declared any more"):
         pause(database, "all_of_it")
     drop(database, "all_of_it")

@@ -50,7 +50,7 @@ JUDGES = {
 
 def judged(query: str) -> str:
     """The query in DuckDB's words."""
-    text = JUDGES.get(query, QUERIES[query])
+    text = JUDGES.get(query, re.sub(r"\bdateTime\b", "time", QUERIES[query]))
     for ours, theirs in (("YYYY-MM-DD", "%Y-%m-%d"), ("HH24:MI", "%H:%M")):
         text = text.replace(f"to_char(time, '{ours}')", f"strftime(time, '{theirs}')")
     return text

@@ -15,7 +15,17 @@ def test_no_function_of_ours_is_foreign() -> None:
     assert not set(FOREIGN_FUNCTIONS) & set(functions.names())
 
 
-OF_QUERIES = {"write a query for each set of groups, and UNION ALL between"}
+OF_QUERIES = {
+    "write a query for each set of groups, and UNION ALL between",
+    "write FROM TUMBLE(s, 1 HOUR) GROUP BY id, window_start FILL(PREVIOUS), or RESAMPLE in FROM",
+    "write TWA(x), the time-weighted average",
+    "it needs OVER (ORDER BY x)",
+    "every answer can be repeated, so nothing is left to chance",
+    "there is no hash of a value",
+    "text has the functions of docs/language.md",
+    "lists come from ARRAY_AGG",
+    "write TIMESTAMP '2026-01-31 12:00', or to_timestamp(text, 'YYYY-MM-DD')",
+}
 """The hints that are about whole queries."""
 
 
@@ -37,7 +47,7 @@ def test_a_hint_binds(hint: str) -> None:
 @pytest.mark.parametrize(
     ("query", "hint"),
     [
-        ("SELECT datediff(a, b) FROM s", "subtract the times: (a - b) / 1 DAY"),
+        ("SELECT datediff(a, b) FROM s", "subtract the times: (b - a) / 1 MINUTE"),
         ("SELECT t FROM s WHERE t > current_timestamp", "write now"),
         ("SELECT trimm(x) FROM s", "did you mean 'trim'?"),
     ],

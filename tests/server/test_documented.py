@@ -16,14 +16,12 @@ from server.test_security import ROLES
 PAGE = Path(__file__).parents[2] / "docs" / "http.md"
 
 
-def test_the_commands_of_the_page(tmp_path: Path) -> None:
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
-    text = PAGE.read_text()
-    block = re.search(r"<!-- curl: begin -->\n```sh\n(.*?)```\n<!-- curl: end -->", text, re.S)
+def run(page: Path, folder: Path) -> str:
+    """Run the commands of a page against a server of its own. Returns what they printed."""
+    block = re.search(r"<!-- curl: begin -->\n```sh\n(.*?)```\n<!-- curl: end -->", page.read_text(), re.S)
     assert block is not None
     script = "set -e\n" + block[1].replace("curl -sS", "curl -sS --fail-with-body")
-    with served(tmp_path, "") as server:
+    with served(folder, "") as server:
         done = subprocess.run(
             ["bash", "-c", script],
             capture_output=True,
@@ -32,7 +30,13 @@ def test_the_commands_of_the_page(tmp_path: Path) -> None:
             check=False,
         )
     assert done.returncode == 0, done.stdout + done.stderr
-    said = done.stdout
+    return done.stdout
+
+
+def test_the_commands_of_the_page(tmp_path: Path) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    said = run(PAGE, tmp_path)
     assert '"told":"smoky begins"' in said
     assert '"received":2,"garbled":0' in said
     assert "event: schema" in said
@@ -40,6 +44,18 @@ def test_the_commands_of_the_page(tmp_path: Path) -> None:
     assert "time,id,pm25\n2026-03-01T06:01:00Z,a1,41.0\n" in said
     assert "SP_ACQUIRE" in said
     assert 'nilometer_rows_in_total{stream="air"} 3' in said
+
+
+def test_the_commands_of_the_page_on_sensorthings(tmp_path: Path) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    said = run(PAGE.with_name("sensorthings.md"), tmp_path)
+    assert '"@iot.id": "air:pm25:a1"' in said
+    assert '"name": "air pm25 a1", "Observations": [{"@iot.id": "air:pm25:0"' in said
+    assert "/v1.1/Observations('air:pm25:1')" in said
+    assert '"dataArray@iot.count": 3' in said
+    assert '{"id": "3", "status": 200, "body": {"name": "buoy"}}' in said
+    assert '{"thing": "hut", "property": "Temperature", "mean": 5.5}' in said
 
 
 def test_the_table_of_routes_is_complete() -> None:

@@ -128,6 +128,13 @@ def test_no_request_is_answered_with_a_500(caller: Caller) -> None:
     assert caller.get("/readyz")["status"] == "ready"
 
 
+def test_a_parameter_may_have_any_name(caller: Caller) -> None:
+    for name in ("text", "self", "statement"):
+        question = {"sql": f"SELECT id FROM old WHERE x > {name}", "parameters": {name: 1}}
+        reply = caller("POST", "/api/v1/query", question)
+        assert (reply.status, len(reply.json["rows"])) == (200, 1), name
+
+
 def test_a_method_that_is_not_there_names_those_that_are(caller: Caller) -> None:
     for path, methods in (("/api/v1/alerts", "GET, POST"), ("/api/v1/queries/x", "DELETE, GET, PUT")):
         reply = caller("PATCH", path, {})
@@ -151,10 +158,3 @@ def test_every_answer_has_a_documented_type(caller: Caller) -> None:
         assert kind in ("*/*", reply.headers["content-type"].split(";")[0])
     assert caller("GET", asked, Accept="image/png").status == 406
     assert caller("POST", "/api/v1/explain", {"sql": "SELECT 1", "verbose": 0}).status == 422
-
-
-def test_a_parameter_may_have_any_name(caller: Caller) -> None:
-    for name in ("text", "self", "statement"):
-        question = {"sql": f"SELECT id FROM old WHERE x > {name}", "parameters": {name: 1}}
-        reply = caller("POST", "/api/v1/query", question)
-        assert (reply.status, len(reply.json["rows"])) == (200, 1), name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.client
 import json
 import socket
@@ -18,6 +19,8 @@ from websockets.sync.client import connect as connect_websocket
 
 from nilometer.cli.main import application
 from nilometer.errors import ConfigurationError
+from nilometer.laboratory.fuzz.run import fuzz
+from nilometer.laboratory.fuzz.targets import Target
 from nilometer.language import ast, parse
 from nilometer.live import audit
 from nilometer.server.confinement import Confinement
@@ -58,6 +61,8 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("POST", "/api/v1/query"): Role.READ,
     ("GET", "/api/v1/query"): Role.READ,
     ("GET", "/api/v1/sensors"): Role.READ,
+    ("GET", "/api/v1/phenomena"): Role.READ,
+    ("GET", "/api/v1/phenomena/{name}/current"): Role.READ,
     ("GET", "/api/v1/dead-letters"): Role.READ,
     ("GET", "/api/v1/demand"): Role.READ,
     ("GET", "/v1.1"): Role.READ,
@@ -175,6 +180,18 @@ def test_tokens_are_hashed_and_a_revoked_one_is_refused(tmp_path: Path) -> None:
         tokens.revoke("me")
 
 
+def test_a_mutated_file_of_tokens_is_an_error_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    path.parent.mkdir()
+
+    def parse(data: bytes) -> object:
+        path.write_bytes(data)
+        return Tokens(tmp_path).find("nilo_x")
+
+    known = b'[{"name": "a", "role": "read", "digest": "00", "created": "2026-01-01T00:00:00Z"}]'
+    assert fuzz(Target(parse, (known,)), 0, lambda tried: tried < 300).crashes == {}
+
+
 def test_a_web_page_cannot_use_a_server_on_loopback(caller: Caller) -> None:
     rebound = caller("GET", "/api/v1/streams", Host="evil.example:80")
     assert rebound.status == 403
@@ -224,7 +241,45 @@ REFUSED = [
     'CREATE QUERY ".." AS SELECT id FROM air',
     'CREATE STREAM "../x" (x INT) PUSHED',
     "CREATE NETWORK n FROM '/etc/net.toml'",
+    "CREATE ALERT a WHEN (SELECT id FROM air) THEN 'http://169.254.169.254/latest'",
+    "CREATE ALERT a WHEN (SELECT id FROM air) THEN 'https://broker@evil/'",
+    "CREATE ALERT a WHEN (SELECT id FROM air) THEN 'http://broker/${{AWS_SECRET}}'",
+    "CREATE ALERT a WHEN (SELECT id FROM air) THEN 'mailto:${{HOME}}@x.example'",
+    "REPLACE ALERT a WHEN (SELECT id FROM air) THEN 'http://localhost:22/'",
 ]
+PLACES = {
+    ("CreateStream", "url"),
+    ("CreateTable", "url"),
+    ("CopySensors", "path"),
+    ("CopyStreams", "path"),
+    ("CreateNetwork", "path"),
+    ("CreateNetwork", "schema"),
+    ("CreateNetwork", "resources"),
+    ("CreateAlert", "address"),
+}
+"""The fields of statements that name files and hosts. Each has a line above."""
+
+
+def test_no_statement_names_a_place_that_nobody_confines() -> None:
+    words = {
+        "url",
+        "path",
+        "address",
+        "schema",
+        "resources",
+        "target",
+        "file",
+        "directory",
+        "host",
+        "sink_url",
+    }
+    found = {
+        (kind.__name__, field.name)
+        for kind in ast.Statement.__subclasses__()
+        for field in dataclasses.fields(kind)
+        if field.name in words
+    }
+    assert found == PLACES
 
 
 @pytest.mark.parametrize("text", REFUSED)

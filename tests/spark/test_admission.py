@@ -16,7 +16,7 @@ from nilometer.operators.logic import POSITION
 from nilometer.plan import physical
 from nilometer.spark.admission import Admission
 from nilometer.spark.job import Job, TablesAtHand
-from nilometer.spark.places import Place, Places
+from nilometer.spark.places import LogPlace, Places
 from nilometer.spark.reading import admitted_rows
 from nilometer.types import FLOAT, INT, SECOND, TIME, Column
 
@@ -118,7 +118,7 @@ def test_the_stream_that_is_furthest_behind_comes_first() -> None:
         streams = {"s": ahead, "t": behind}
         logs = {name: LogDirectory(folder).log(stream) for name, stream in streams.items()}
         admission = Admission(streams, logs)
-        start = Places({"s": Place(), "t": Place()})
+        start = Places({"s": LogPlace(), "t": LogPlace()})
         first = admission.latest(start, 6)
     # One of `s`, since nothing is known of either at first; then `t`, until it would have caught up.
     assert {name: place.number for name, place in first.streams.items()} == {"s": 1, "t": 5}

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 import nilometer
 from nilometer.log import Offset
 from nilometer.spark.ends import tell_ends, told_ends
-from nilometer.spark.places import Place, Places
+from nilometer.spark.places import LogPlace, Places
 from nilometer.types import MINUTE
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -65,7 +65,7 @@ def test_where_streams_end_is_told_and_kept(tmp_path: Path) -> None:
     tell_ends(path, {"air": Offset(3, 40)})
     assert told_ends(str(path)) == {"air": Offset(3, 40)}
     # An offset that Spark kept before streams could end one by one.
-    old = {"streams": {"air": Place().__dict__}, "ended": False}
-    assert Places.of_json(old) == Places({"air": Place()})
-    over = Places({"air": Place()}, over=frozenset({"air"}))
+    old = {"streams": {"air": LogPlace().__dict__}, "ended": False}
+    assert Places.of_json(old) == Places({"air": LogPlace()})
+    over = Places({"air": LogPlace()}, over=frozenset({"air"}))
     assert Places.of_json(over.as_json()) == over

@@ -22,6 +22,7 @@ from papers.test_fjords import database as fjords  # noqa: F401
 from papers.test_snee import database as snee  # noqa: F401
 from papers.test_steam import database as steam  # noqa: F401
 from properties.analytic_queries import analytic_cases
+from properties.newer_queries import newer_cases
 from properties.random_queries import Case, cases
 from properties.test_group_windows import group_window_cases
 from properties.test_hosts_agree import database_with, table_file  # noqa: F401 - a fixture
@@ -68,7 +69,7 @@ def test_printed_query(paper: str, printed: Printed, request: pytest.FixtureRequ
     assert same_answer(expected.rows, found.rows) is None
 
 
-@given(case=cases() | group_window_cases() | analytic_cases())
+@given(case=cases() | group_window_cases() | analytic_cases() | newer_cases())
 @settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -13,7 +13,7 @@ import pytest
 import nilometer
 from nilometer.engine import Database
 from nilometer.live.activity import Activities
-from nilometer.live.query_list import State
+from nilometer.live.query_list import RunState
 from nilometer.live.roster import Roster
 from nilometer.live.standing import result_log
 from nilometer.live.station import Station
@@ -87,7 +87,9 @@ def test_queries_change_their_host_begin_again_and_pause(spark: SparkSession, tm
         assert ticks == sorted(set(ticks))
         moved = f"passed ran on {before} before: it goes on where it stood there"
         assert any(line.startswith("passed begins" if before is None else moved) for line in said)
-        assert {(one.host, one.state, one.behind) for one in database.queries()} == {(host, State.STOPPED, 0)}
+        assert {(one.host, one.state, one.behind) for one in database.queries()} == {
+            (host, RunState.STOPPED, 0)
+        }
     # The windows since Spark took over again are those of all their readings.
     assert [row["mean"] for row in database.answers("means")][-3:] == [43.0, 48.0, 53.0]
 

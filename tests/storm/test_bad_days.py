@@ -228,7 +228,8 @@ def test_fuzzed_payloads(folder: Path, turns: int) -> None:
             if number % 10:
                 payload = damaged(random.choice(SEEDS).replace(b"pm25", b"depth"), random)
             else:
-                reading = (NOW + turn * SECOND + number + 1, sensor, float(number % 8))
+                # Half a second off, where no damaged payload without a time, which gets its arrival's, has the same key.
+                reading = (NOW + turn * SECOND + SECOND // 2 + number, sensor, float(number % 8))
                 sound.add(reading)
                 payload = f'{{"time": {reading[0]}, "depth": {reading[2]}}}'.encode()
             messages.append((payload, f"river/{sensor}"))

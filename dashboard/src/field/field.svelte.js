@@ -122,7 +122,7 @@ export class Field {
 
   /** Which sensors are live, slow, silent or asleep now. */
   look() {
-    const { slow_after: slow, silent_after: silent } = this.#about ?? {};
+    const { slow_after: slow, silent_after: silent, slowed = {}, delay = 0 } = this.#about ?? {};
     const now = this.now;
     const counts = Object.fromEntries(STATUSES.map((name) => [name, 0]));
     for (let at = 0; at < this.ids.length; at++) {
@@ -130,7 +130,10 @@ export class Field {
       if (this.#asleep.has(this.ids[at])) status = 'asleep';
       else if (slow != null && !this.finite) {
         const age = this.time[at] == null ? Infinity : now - this.time[at];
-        status = age <= slow ? 'live' : age <= silent ? 'slow' : 'silent';
+        // A sensor that was told to sample less often has more time: two intervals and five, as the server counts.
+        const own = slowed[this.ids[at]];
+        const [late, lost] = own ? [2 * own + delay, 5 * own + delay] : [slow, silent];
+        status = age <= late ? 'live' : age <= lost ? 'slow' : 'silent';
       }
       this.status[at] = status;
       counts[status]++;

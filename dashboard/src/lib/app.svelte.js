@@ -14,7 +14,8 @@ export const app = $state({
   at: null, // microseconds; null is now
   locked: false, // the server wants a token
   offline: false,
-  loaded: false,
+  loaded: false, // the streams are known
+  asked: false, // the queries are
   said: '', // for screen readers, and for a moment on the screen
 });
 
@@ -55,22 +56,30 @@ export const unlock = (text) => {
 };
 export const hasToken = () => token() !== null;
 
-export async function refresh() {
+export const refresh = () => Promise.all([refreshStreams(), refreshQueries()]);
+
+const attempt = (call) => async () => {
   if (app.locked) return;
   try {
-    const [streams, queries] = await Promise.all([all('streams?limit=1000'), all('queries?limit=1000')]);
-    app.streams = streams;
-    app.queries = queries;
+    await call();
     app.offline = false;
-    if (!streams.some((one) => one.name === app.stream)) {
-      const busiest = [...streams].sort((a, b) => weight(b) - weight(a))[0];
-      app.stream = busiest?.name ?? null;
-    }
-    app.loaded = true;
   } catch (error) {
     app.offline = Boolean(error.body?.offline);
   }
-}
+};
+export const refreshQueries = attempt(async () => {
+  app.queries = await all('queries?limit=1000');
+  app.asked = true;
+});
+export const refreshStreams = attempt(async () => {
+  const streams = await all('streams?limit=1000');
+  app.streams = streams;
+  if (!streams.some((one) => one.name === app.stream)) {
+    const busiest = [...streams].sort((a, b) => weight(b) - weight(a))[0];
+    app.stream = busiest?.name ?? null;
+  }
+  app.loaded = true;
+});
 const weight = (stream) => (stream.sensors ? 1e6 : 0) + (stream.status ? 1e3 : 0) + stream.sensors;
 
 /** Call now and every so many seconds while the page is seen. Returns what ends it. */

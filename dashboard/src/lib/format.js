@@ -25,7 +25,7 @@ export function duration(seconds) {
   const value = seconds / size;
   return `${value >= 10 ? Math.round(value) : Math.round(value * 10) / 10} ${unit}`;
 }
-export const ago = (micros) => (micros < 0 ? `in ${duration(-micros / 1e6)}` : `${duration(micros / 1e6)} ago`);
+export const ago = (micros) => (micros < 1e6 ? 'just now' : `${duration(micros / 1e6)} ago`);
 
 export function bytes(count) {
   if (count == null) return '–';

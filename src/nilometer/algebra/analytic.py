@@ -56,7 +56,7 @@ FRAMED: Final = VALUES + AGGREGATES
 
 
 class FrameUnit(StrEnum):
-    """What the ends of a frame count: rows, or the value of ORDER BY."""
+    """The unit of a frame's ends: rows, or the value of ORDER BY."""
 
     ROWS = "ROWS"
     RANGE = "RANGE"

@@ -10,7 +10,7 @@ declaration (`algebra/table_functions`), an operator and a naive twin; no code b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from typing import Final
 
@@ -21,18 +21,20 @@ from nilometer.types import Column, OwnWindow, Schema, Type, qualified
 
 
 class OptionKind(StrEnum):
-    """The value after an option's word: none, a number, a whole number, a length of time, a name, or numbers
-    in parentheses."""
+    """The value after an option's word: none, a number, a whole number, a length of time, a distance, a name, or
+    numbers in parentheses."""
 
     FLAG = "FLAG"
     NUMBER = "NUMBER"
     WHOLE = "WHOLE"
     DURATION = "DURATION"
+    DISTANCE = "DISTANCE"
     NAME = "NAME"
     LIST = "LIST"
 
 
-_NUMERIC = (OptionKind.NUMBER, OptionKind.WHOLE, OptionKind.DURATION)
+_NUMERIC = (OptionKind.NUMBER, OptionKind.WHOLE, OptionKind.DURATION, OptionKind.DISTANCE)
+_FRACTIONS = (OptionKind.NUMBER, OptionKind.DISTANCE)
 
 
 class _Required(Enum):
@@ -43,7 +45,8 @@ REQUIRED: Final = _Required.REQUIRED
 """The default of an option that must be written."""
 
 OptionValue = bool | int | float | str | None | tuple["OptionValue", ...]
-"""A bound value. Lengths of time are microseconds; an option of several pieces has one value for each."""
+"""A bound value. Lengths of time are microseconds, distances have the unit of the stream's coordinates (metres for
+WGS84); an option of several pieces has one value for each."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,11 @@ class Option:
     meaning: str = ""
 
     @property
+    def name(self) -> str:
+        """The word, under which its value stands in a call."""
+        return self.word
+
+    @property
     def pieces(self) -> tuple[OptionKind | str, ...]:
         """The parts after the word: kinds of value, and the words between them. A flag has none."""
         if isinstance(self.kind, tuple):
@@ -128,7 +136,7 @@ class Option:
             case bool():
                 return False
             case int() | float():
-                whole = isinstance(value, int) or kind is OptionKind.NUMBER
+                whole = isinstance(value, int) or kind in _FRACTIONS
                 return whole and kind in _NUMERIC and self.in_bounds(value)
             case str():
                 return kind is OptionKind.NAME
@@ -171,12 +179,14 @@ class Windowing(StrEnum):
 
     It is either a window over the function's rows, as for any stream; or a plain range of time that the
     function needs, or a column with each tuple's own range; or the windows of its input at which the function
-    is evaluated.
+    is evaluated. WITHIN: these windows are options inside the parenthesis, so that a window after it is one over
+    the function's rows.
     """
 
     ABOVE = "ABOVE"
     REACH = "REACH"
     FRAME = "FRAME"
+    WITHIN = "WITHIN"
 
 
 @dataclass(frozen=True)
@@ -291,6 +301,11 @@ class TableFunction:
     windowed
         Its rows come group by group, each group at the end of a window: they are read as windows, at these
         ticks. A row has all columns of its tuple, and `window_start`, `window_end` and `window_time`.
+    defined
+        It is a function of something defined rather than of a stream: of `ON stream.column` with the options
+        of this declaration, or of the name that CREATE PHENOMENON gave them.
+    behind
+        Of such a function: the options that are written behind the definition or its name.
     wants, window_hint
         For the hint if a column is missing: a description of its columns ("the column to compare"). For the
         hint if a window is missing: an example of a window and its meaning.
@@ -313,6 +328,8 @@ class TableFunction:
     windowed: bool = False
     algorithm: str = ""
     first: TableFunction | None = None
+    defined: TableFunction | None = None
+    behind: tuple[str, ...] = ()
     wants: str = "a column"
     window_hint: str = "[RANGE 1 HOUR]"
     refuses: Callable[[FunctionCall, Schema], Refusal | None] = _nothing_to_refuse
@@ -337,6 +354,11 @@ class TableFunction:
         return self.windowing is not Windowing.ABOVE
 
     @property
+    def framed(self) -> bool:
+        """Whether its call has a frame."""
+        return self.windowing in (Windowing.FRAME, Windowing.WITHIN)
+
+    @property
     def all_options(self) -> tuple[Option, ...]:
         """Every option that can be written, including those of choices."""
         return tuple(
@@ -344,6 +366,11 @@ class TableFunction:
             for each in self.options
             for option in (each.options if isinstance(each, Choice) else (each,))
         )
+
+    @property
+    def own(self) -> TableFunction:
+        """The function with the options that are written behind what it is a function of."""
+        return replace(self, options=tuple(each for each in self.options if each.name in self.behind))
 
     def option(self, word: str) -> Option:
         """The option of that word."""
@@ -397,6 +424,14 @@ class FunctionCall:
         return next((value for name, value in self.options if name == word), None)
 
     @property
+    def lower(self) -> FunctionCall:
+        """For a function of two operators: the call of the lower one, with the options that it has."""
+        first = self.function.first
+        assert first is not None
+        known = {each.name for each in first.options} | {option.word for option in first.all_options}
+        return replace(self, function=first, options=tuple(each for each in self.options if each[0] in known))
+
+    @property
     def reads(self) -> frozenset[str]:
         """The columns of the input that it reads."""
         own = (self.window.column,) if isinstance(self.window, OwnWindow) else ()
@@ -444,7 +479,9 @@ class FunctionCall:
     @property
     def _wrong_window(self) -> str | None:
         match self.function.windowing, self.window:
-            case (Windowing.ABOVE, None) | (Windowing.REACH, OwnWindow()) | (Windowing.FRAME, Frame()):
+            case (Windowing.ABOVE, None) | (Windowing.REACH, OwnWindow()):
+                return None
+            case ((Windowing.FRAME | Windowing.WITHIN), Frame()):
                 return None
             case Windowing.REACH, int(window) if window >= 0:
                 return None

@@ -1,4 +1,4 @@
-"""The catalog: names -> extents, sensors, networks, queries and views. No parsing, no planning.
+"""The catalog: names -> extents, sensors, networks, queries, views and phenomena. No parsing, no planning.
 
 Lookups ignore case; declarations keep their spelling and order. Every change is checked first, then kept by
 the `Keeper` (the store, if there is one), then applied in memory. A change that fails has no effect.
@@ -30,9 +30,18 @@ from nilometer.catalog.sensor_set import SENSORS_URL, SensorSet
 from nilometer.errors import CatalogError
 from nilometer.types import Column
 
-__all__ = ["Catalog", "Change", "Contents", "Keeper", "QueryDefinition", "ViewDefinition", "stream_columns"]
+__all__ = [
+    "Catalog",
+    "Change",
+    "Contents",
+    "Keeper",
+    "PhenomenonDefinition",
+    "QueryDefinition",
+    "ViewDefinition",
+    "stream_columns",
+]
 
-KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW", "ALERT", "DECISION")
+KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW", "ALERT", "DECISION", "PHENOMENON")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,15 @@ class ViewDefinition:
     columns: tuple[str, ...] = ()
 
 
-Item = Stream | Table | Sensor | Network | QueryDefinition | ViewDefinition
+@dataclass(frozen=True)
+class PhenomenonDefinition:
+    """A phenomenon: its name and the text of its CREATE PHENOMENON."""
+
+    name: str
+    text: str
+
+
+Item = Stream | Table | Sensor | Network | QueryDefinition | ViewDefinition | PhenomenonDefinition
 
 
 @dataclass
@@ -76,6 +93,7 @@ class Contents:
     networks: dict[str, Network] = field(default_factory=dict)
     queries: dict[str, QueryDefinition] = field(default_factory=dict)
     views: dict[str, ViewDefinition] = field(default_factory=dict)
+    phenomena: dict[str, PhenomenonDefinition] = field(default_factory=dict)
 
 
 @dataclass
@@ -199,6 +217,14 @@ class Catalog:
         """All views, in order."""
         return tuple(self._contents.views.values())
 
+    def phenomenon(self, name: str) -> PhenomenonDefinition | None:
+        """The phenomenon of that name."""
+        return self._contents.phenomena.get(name.lower())
+
+    def phenomena(self) -> tuple[PhenomenonDefinition, ...]:
+        """All phenomena, in order."""
+        return tuple(self._contents.phenomena.values())
+
     def refresh(self) -> None:
         """Read what other programs have declared since the last look."""
         if self._keeper is not None:
@@ -263,10 +289,19 @@ class Catalog:
         with self._change() as change:
             _check_new("view", view.name, self._contents.views)
             _check_new("extent", view.name, self._contents.extents)
+            _check_new("phenomenon", view.name, self._contents.phenomena)
             change.added.append(view)
 
+    def add_phenomenon(self, phenomenon: PhenomenonDefinition) -> None:
+        """Declare a phenomenon; streams, tables and views have none of its name."""
+        with self._change() as change:
+            _check_new("phenomenon", phenomenon.name, self._contents.phenomena)
+            _check_new("extent", phenomenon.name, self._contents.extents)
+            _check_new("view", phenomenon.name, self._contents.views)
+            change.added.append(phenomenon)
+
     def drop(self, kind: str, name: str | int, if_exists: bool = False, stream: str | None = None) -> bool:
-        """Remove a STREAM (with its sensors), TABLE, SENSOR (of `stream`), NETWORK, QUERY or VIEW.
+        """Remove a STREAM (with its sensors), TABLE, SENSOR (of `stream`), NETWORK, QUERY, VIEW or PHENOMENON.
 
         Returns whether it existed. Raises a CatalogError if it did not, unless `if_exists`.
         """
@@ -292,6 +327,7 @@ class Catalog:
         with self._change() as change:
             _check_new("extent", extent.name, self._contents.extents)
             _check_new("view", extent.name, self._contents.views)
+            _check_new("phenomenon", extent.name, self._contents.phenomena)
             change.added.append(extent)
 
     def _find(self, kind: str, name: str | int, stream: str | None, if_exists: bool) -> Item | None:
@@ -317,6 +353,8 @@ class Catalog:
                 known = self._contents.views
             case "ALERT" | "DECISION":
                 known = {query.name.lower(): query for query in self.reactions(kind)}
+            case "PHENOMENON":
+                known = self._contents.phenomena
             case _:
                 raise CatalogError(
                     f"{kind} cannot be dropped", hint=f"what can be dropped: {', '.join(KINDS)}"
@@ -383,6 +421,8 @@ def _apply(change: Change, contents: Contents) -> None:
                 del contents.queries[item.name.lower()]
             case ViewDefinition():
                 del contents.views[item.name.lower()]
+            case PhenomenonDefinition():
+                del contents.phenomena[item.name.lower()]
     for item in (*change.replaced, *change.added):
         match item:
             case Stream() | Table():
@@ -395,3 +435,5 @@ def _apply(change: Change, contents: Contents) -> None:
                 contents.queries[item.name.lower()] = item
             case ViewDefinition():
                 contents.views[item.name.lower()] = item
+            case PhenomenonDefinition():
+                contents.phenomena[item.name.lower()] = item

@@ -68,7 +68,7 @@ class SneeSchema:
 
 @dataclass(frozen=True)
 class Resources:
-    """What a site has: energy in joules, memory in bytes."""
+    """The resources of a site: energy in joules, memory in bytes."""
 
     energy: float | None = None
     ram: int | None = None

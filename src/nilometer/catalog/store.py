@@ -27,7 +27,7 @@ from nilometer.redaction import redacted
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-VERSION = 7
+VERSION = 8
 """The version of the tables that this program reads and writes."""
 
 Migration = Callable[["Connection"], None]
@@ -69,6 +69,12 @@ def _add_made_by(connection: Connection) -> None:
     add_made_by(connection)
 
 
+def _add_phenomena(connection: Connection) -> None:
+    from nilometer.catalog.store_migrations import add_phenomena
+
+    add_phenomena(connection)
+
+
 MIGRATIONS: dict[int, Migration] = {
     1: _add_retries,
     2: _add_views,
@@ -76,6 +82,7 @@ MIGRATIONS: dict[int, Migration] = {
     4: _add_coordinates,
     5: _add_stops,
     6: _add_made_by,
+    7: _add_phenomena,
 }
 """Version -> the migration of the tables to the next version, which runs in the transaction that opens the
 catalog."""

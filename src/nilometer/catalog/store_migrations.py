@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sql
 
 from nilometer.catalog.profiles import PROFILES
-from nilometer.catalog.store_tables import views
+from nilometer.catalog.store_tables import phenomena, views
 
 
 def add_retries(connection: sql.Connection) -> None:
@@ -66,3 +66,8 @@ def add_made_by(connection: sql.Connection) -> None:
     columns = sql.inspect(connection).get_columns("queries", schema=schema)
     if not any(column["name"] == "made_by" for column in columns):
         connection.execute(sql.text(f"ALTER TABLE {name} ADD COLUMN made_by TEXT"))
+
+
+def add_phenomena(connection: sql.Connection) -> None:
+    """Version 7 -> 8: phenomena have a table of their own."""
+    phenomena.create(connection, checkfirst=True)

@@ -9,7 +9,14 @@ from typing import Any
 import sqlalchemy as sql
 
 from nilometer.catalog import store_tables as tables
-from nilometer.catalog.catalog import Change, Contents, Item, QueryDefinition, ViewDefinition
+from nilometer.catalog.catalog import (
+    Change,
+    Contents,
+    Item,
+    PhenomenonDefinition,
+    QueryDefinition,
+    ViewDefinition,
+)
 from nilometer.catalog.extents import Extent, Sensor, Stream, Table
 from nilometer.catalog.form import Form
 from nilometer.catalog.network import CostProfile, Link, Network, NetworkNode
@@ -35,6 +42,9 @@ def rows_of(item: Item, position: int) -> Rows:
             rows = _query_rows(item, position)
         case ViewDefinition():
             rows = _view_rows(item, position)
+        case PhenomenonDefinition(name, text):
+            row = {"key": name.lower(), "position": position, "name": name, "text": text}
+            rows = [(tables.phenomena, row)]
     for _, row in rows:
         for column, value in row.items():
             if isinstance(value, str) and not _storable(value):
@@ -221,6 +231,8 @@ def _head_of(item: Item) -> sql.Table:
             return tables.queries
         case ViewDefinition():
             return tables.views
+        case PhenomenonDefinition():
+            return tables.phenomena
 
 
 # ---- rows to declarations --------------------------------------------------------------------------------------------
@@ -260,6 +272,8 @@ def load_contents(connection: sql.Connection) -> Contents:
         )
     for row in _ordered(connection, tables.views):
         contents.views[row.key] = ViewDefinition(row.name, row.text, tuple(row.column_names))
+    for row in _ordered(connection, tables.phenomena):
+        contents.phenomena[row.key] = PhenomenonDefinition(row.name, row.text)
     return contents
 
 

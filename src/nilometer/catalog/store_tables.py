@@ -1,7 +1,7 @@
 """The tables of a stored catalog. This module imports SQLAlchemy, so it is loaded only through the store.
 
 Names follow OGC SensorThings: datastreams with observed properties, things with locations. Networks, nodes,
-links, queries and views are our own. `position` is the order of declaration. Ids are text with their type beside
+links, queries, views and phenomena are our own. `position` is the order of declaration. Ids are text with their type beside
 them, because a thing's id is INT or STRING.
 """
 
@@ -146,3 +146,13 @@ views = sql.Table(
     sql.Column("column_names", sql.JSON, nullable=False),
 )
 """Named queries that other queries read."""
+
+phenomena = sql.Table(
+    "phenomena",
+    metadata,
+    sql.Column("key", sql.Text, primary_key=True),
+    sql.Column("position", sql.BigInteger, nullable=False),
+    sql.Column("name", sql.Text, nullable=False),
+    sql.Column("text", sql.Text, nullable=False),
+)
+"""Definitions of phenomena, as CREATE PHENOMENON has them."""

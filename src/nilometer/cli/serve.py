@@ -65,6 +65,14 @@ def serve(
             help="Users of HTTP may declare sources and tables of this host; may be repeated.",
         ),
     ] = None,
+    mqtt: Annotated[
+        str | None,
+        typer.Option(
+            "--mqtt",
+            metavar="URL",
+            help="SensorThings by MQTT, too, through this broker, such as mqtt://localhost:1883.",
+        ),
+    ] = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Own a data directory: run its streams, its standing queries and their sinks, until Ctrl-C.
@@ -76,7 +84,7 @@ def serve(
 
     Example: nilometer serve --data field/ --http 7654
     """
-    settings = _settings(http, tls_cert, tls_key, tuple(allow_root or ()), tuple(allow_host or ()))
+    settings = _settings(http, tls_cert, tls_key, tuple(allow_root or ()), tuple(allow_host or ()), mqtt)
     own(
         data,
         catalog,
@@ -94,15 +102,21 @@ def serve(
 
 
 def _settings(
-    http: str | None, cert: Path | None, key: Path | None, roots: tuple[Path, ...], hosts: tuple[str, ...]
+    http: str | None,
+    cert: Path | None,
+    key: Path | None,
+    roots: tuple[Path, ...],
+    hosts: tuple[str, ...],
+    broker: str | None,
 ) -> HttpSettings | None:
     from nilometer.errors import ConfigurationError
     from nilometer.server.settings import HttpSettings, parse_address
 
     if http is None:
-        if cert or key or roots or hosts:
+        if cert or key or roots or hosts or broker:
             raise ConfigurationError(
-                "--tls-cert, --tls-key, --allow-root and --allow-host are about HTTP", hint="add --http 7654"
+                "--tls-cert, --tls-key, --allow-root, --allow-host and --mqtt are about HTTP",
+                hint="add --http 7654",
             )
         return None
-    return HttpSettings(*parse_address(http), cert, key, roots, hosts)
+    return HttpSettings(*parse_address(http), cert, key, roots, hosts, broker)

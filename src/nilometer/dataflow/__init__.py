@@ -12,7 +12,7 @@ with `pushed.py`, `group.py`, `start.py`, `schedulers.py` and `graph.py`.
 """
 
 from nilometer.dataflow.pulled import BATCH_ROWS
-from nilometer.dataflow.run import Run, Summary, run
+from nilometer.dataflow.run import Run, RunSummary, run
 from nilometer.dataflow.sources import (
     Batch,
     Entry,
@@ -34,7 +34,7 @@ __all__ = [
     "Run",
     "Sources",
     "Summaries",
-    "Summary",
+    "RunSummary",
     "TableVersion",
     "run",
 ]

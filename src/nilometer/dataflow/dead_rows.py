@@ -24,6 +24,10 @@ WAITING = 1_000
 """The number of letters that wait to be written down; more are only counted."""
 
 
+NOTHING = QueryLedger()
+"""The accounts of a query that has set no row aside."""
+
+
 class Kind(Enum):
     """READ: readings, which the reader of their stream counts. TAKEN: readings that it has counted as delivered. MADE:
     rows that are no readings."""
@@ -34,7 +38,7 @@ class Kind(Enum):
 
 
 def kind_of(flow: Dataflow, place: int) -> Kind:
-    """What the rows are that a stage is given."""
+    """The kind of the rows that a stage is given."""
     stage = flow.stages[place]
     if isinstance(stage.worker, StreamReader):
         return Kind.READ
@@ -55,7 +59,7 @@ class DeadRows:
         self.skips = skips
         self._name = name
         self._names = {} if waiting is None else waiting
-        self.ledger = QueryLedger()
+        self.ledger = NOTHING
         self._waiting: list[Letter] = []
 
     def take(self, letters: Sequence[Letter], kind: Kind) -> DataError | None:
@@ -79,11 +83,11 @@ class DeadRows:
 
     def snapshot(self) -> dict[str, bytes]:
         """The counts, as a pane; nothing if there are none."""
-        return {"ledger": json.dumps(self.ledger.as_dict()).encode()} if self.ledger != QueryLedger() else {}
+        return {"ledger": json.dumps(self.ledger.as_dict()).encode()} if self.ledger != NOTHING else {}
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back a snapshot."""
-        self.ledger = QueryLedger(**json.loads(panes["ledger"])) if panes else QueryLedger()
+        self.ledger = QueryLedger(**json.loads(panes["ledger"])) if panes else NOTHING
 
 
 def lines_of(letters: Sequence[Letter]) -> tuple[dict[str, Any], ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -99,8 +100,13 @@ class Filter:
         self.columns: tuple[tuple[str, str], ...] = tuple((self.mapping or {}).items())
         """The answer's names and the stream's columns, if choosing and naming them is the only work. Filters with equal
         `columns` are served together."""
-        flow = Dataflow(bare, extents)
-        self._stage: Stage = flow.stages[flow.root]
+        self._bare, self._extents = bare, extents
+
+    @cached_property
+    def _stage(self) -> Stage:
+        """The work, compiled when it is first needed: filters that choose and name columns never need it."""
+        flow = Dataflow(self._bare, self._extents)
+        return flow.stages[flow.root]
 
     def __call__(self, rows: pl.DataFrame, now: Round) -> pl.DataFrame:
         """The answer's rows for tuples in the range."""
@@ -124,7 +130,8 @@ def conditions_of(acquire: physical.SpAcquire) -> tuple[dict[str, Condition], Ex
     """The condition on each column, under the stream's own name for it, and the rest of the predicate."""
     listed = conjuncts(acquire.predicate)
     simple = [_comparison(condition, acquire) or _membership(condition, acquire) for condition in listed]
-    if any(part.overflows for part in compile_predicate(acquire.predicate).parts):
+    # A comparison of a column with a constant cannot overflow.
+    if None in simple and any(part.overflows for part in compile_predicate(acquire.predicate).parts):
         # An overflow is an error unless an earlier condition is false. Later conditions must not hide it.
         first = simple.index(None)
         simple[first:] = [None] * (len(simple) - first)

@@ -18,7 +18,7 @@ from nilometer.dataflow.analysis import Work, measures, remark, state_sizes
 from nilometer.dataflow.answers import Answers
 from nilometer.dataflow.books import Books
 from nilometer.dataflow.dataflow import Dataflow
-from nilometer.dataflow.dead_rows import DeadRows, Kind, kind_of
+from nilometer.dataflow.dead_rows import NOTHING, DeadRows, Kind, kind_of
 from nilometer.dataflow.family import Family, FamilyBank, FamilyMember
 from nilometer.dataflow.family_queries import family_query
 from nilometer.dataflow.filter_bank import FilterBank, Member
@@ -286,7 +286,8 @@ class Group:
         """The accounts of the readings that a query was given, summed over its occurrences of streams."""
         top = self.roots[name].top
         if not isinstance(top, int):
-            return top.ledger + self.roots[name].dead.ledger
+            aside = self.roots[name].dead.ledger
+            return top.ledger if aside is NOTHING else top.ledger + aside
         total = QueryLedger()
         for place in self.flow.below(top):
             worker = self.flow.stages[place].worker

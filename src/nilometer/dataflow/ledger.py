@@ -14,8 +14,17 @@ False
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Self
+from functools import cache
+from operator import add, attrgetter
+from typing import Any, Self
+
+
+@cache
+def _counts(kind: Any) -> Callable[[object], tuple[int, ...]]:
+    """Gets all counters of an object of a class: thousands are added in a round."""
+    return attrgetter(*(field.name for field in fields(kind)))
 
 
 class Accounts:
@@ -24,7 +33,9 @@ class Accounts:
     __slots__ = ()
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))  # type: ignore[arg-type]
+        kind: Any = type(self)
+        counts = _counts(kind)
+        return type(self)(*map(add, counts(self), counts(other)))
 
     def as_dict(self) -> dict[str, int]:
         """The accounts by name."""

@@ -29,7 +29,7 @@ from nilometer.types import TIME, Column, Schema
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunSummary:
     """The outcome of a run: rows delivered, rounds, the watermark (None: the plan reads no stream), each
     stream's ledger, and by stream the number of accepted tuples that joins have shed."""
 
@@ -122,11 +122,11 @@ class Run:
         return self._pace.watermark
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> RunSummary:
         """The outcome of the run so far."""
         ledgers = {name: inlet.door.ledger for name, inlet in self._inlets.items()}
         watermark = self.watermark if self._pace.leaves else None
-        return Summary(self._rows_out, self._pace.rounds, watermark, ledgers, self.flow.shed)
+        return RunSummary(self._rows_out, self._pace.rounds, watermark, ledgers, self.flow.shed)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nilometer.dataflow import BATCH_ROWS, Run
 from nilometer.dataflow.analysis import Measure, measures, remark, state_sizes
-from nilometer.dataflow.run import Summary
+from nilometer.dataflow.run import RunSummary
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.plan import physical
 from nilometer.plan.explain import explain_text, to_json
@@ -26,7 +26,7 @@ class Analysis:
 
     plan: physical.Node
     measures: dict[physical.Node, Measure]
-    summary: Summary
+    summary: RunSummary
     seconds: float
 
     def text(self) -> str:

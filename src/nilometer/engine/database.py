@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from nilometer.catalog import Catalog, Stream
-from nilometer.catalog.catalog import ViewDefinition
+from nilometer.catalog.catalog import PhenomenonDefinition, ViewDefinition
 from nilometer.catalog.check_drop import check_drop
 from nilometer.catalog.doubtful_units import doubtful_units
 from nilometer.engine.data import Data
@@ -45,6 +45,7 @@ CHANGING = (
     ast.CreateNetwork,
     ast.CreateQuery,
     ast.CreateView,
+    ast.CreatePhenomenon,
     ast.CreateAlert,
     ast.CreateDecision,
     ast.Replace,
@@ -147,6 +148,8 @@ class Database:
                     self.catalog.add_query(reaction_of(self, statement, text))
                 case ast.CreateView(name=name, columns=columns, query=query):
                     self._add_view(name, columns, query, text, parameters)
+                case ast.CreatePhenomenon():
+                    self._add_phenomenon(statement, text, parameters)
                 case ast.Drop(kind=kind, name=name, if_exists=if_exists, stream=stream):
                     check_drop(self.catalog, kind, str(name))
                     self.catalog.drop(kind, name, if_exists, stream)
@@ -185,6 +188,16 @@ class Database:
                         self.catalog.add_view(before)
                     raise
                 return
+            case ast.CreatePhenomenon(name=name):
+                known = self.catalog.phenomenon(name)
+                self.catalog.drop("PHENOMENON", name, if_exists=True)
+                try:
+                    self._add_phenomenon(created, text, {})
+                except NilometerError:
+                    if known is not None:
+                        self.catalog.add_phenomenon(known)
+                    raise
+                return
             case ast.CreateTable(name=name):
                 table = table_of(created, text, self.data.base)
                 self.catalog.drop("TABLE", name, if_exists=True)
@@ -208,6 +221,14 @@ class Database:
         read = ast.With((ast.CommonTable(name, columns, query, span=query.span),), everything)
         Query(self, text, read, parameters)  # a view that does not bind is refused when it is declared
         self.catalog.add_view(ViewDefinition(name, print_statement(query), columns))
+
+    def _add_phenomenon(
+        self, created: ast.CreatePhenomenon, text: str, parameters: Mapping[str, Any]
+    ) -> None:
+        everything = ast.FunctionSource("PHENOMENA", created.definition, span=created.span)
+        read = ast.Select((ast.SelectItem(ast.Star()),), (everything,), span=created.span)
+        Query(self, text, read, parameters)  # a definition that does not bind is refused when it is declared
+        self.catalog.add_phenomenon(PhenomenonDefinition(created.name, print_statement(created)))
 
     # ---- data --------------------------------------------------------------------------------------------------------
 
@@ -308,7 +329,7 @@ class Database:
         return deliver(self, name, to).rows
 
     def show(self, kind: str) -> list[dict[str, Any]]:
-        """STREAMS, TABLES, VIEWS, SENSORS, NETWORKS, QUERIES, ALERTS or DECISIONS, as rows."""
+        """STREAMS, TABLES, VIEWS, PHENOMENA, SENSORS, NETWORKS, QUERIES, ALERTS or DECISIONS, as rows."""
         match kind.upper():
             case "STREAMS":
                 return [
@@ -351,6 +372,8 @@ class Database:
                     {"name": v.name, "columns": ", ".join(v.columns) or None, "text": v.text}
                     for v in self.catalog.views()
                 ]
+            case "PHENOMENA":
+                return [{"name": p.name, "text": p.text} for p in self.catalog.phenomena()]
             case "QUERIES":
                 return [
                     {"name": q.name, "text": q.text, "starting": q.starting} for q in self.catalog.queries()

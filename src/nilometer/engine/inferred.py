@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nilometer.catalog import Stream, Table, stream_columns
 from nilometer.catalog.form import Form
 from nilometer.errors import DataError, NilometerError
-from nilometer.types import MICROSECOND, SECOND, TIME, Column, Kind
+from nilometer.types import MICROSECOND, SECOND, STRING, TIME, Column, Kind
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,6 +52,7 @@ def open_files(database: Database, files: FileSet, name: str | None = None, *, a
     without a time are a table. Both are named after the files unless a name is given. If the files must be
     `alike`, different columns are refused, otherwise noted."""
     from nilometer.ingest.readers import FileForm, unified_columns
+    from nilometer.ingest.readers.files import has_leading_zeros
 
     survey = _Survey(files, alike)
     columns = unified_columns(survey.raws())
@@ -67,10 +68,16 @@ def open_files(database: Database, files: FileSet, name: str | None = None, *, a
     renamed = {} if time is None else {time.name: "time"}
     if source is not None and (bare or source.type.kind in (Kind.INT, Kind.STRING)):
         renamed[source.name] = "id"
+    if source is not None and survey.sample is not None and source.name in survey.sample.columns:
+        named = has_leading_zeros(survey.sample.columns[source.name])
+        source = Column(source.name, STRING) if named else source
     declared = tuple(
         Column("time", TIME)
         if time is not None and column.name == time.name
-        else Column(renamed.get(column.name, column.name), column.type)
+        else Column(
+            renamed.get(column.name, column.name),
+            source.type if source is not None and column.name == source.name else column.type,
+        )
         for column in columns
     )
     given = name

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from nilometer.engine.database import Database
 
 FOLDER = ".nilometer"
+REPLACED = ("QUERY", "VIEW", "STREAM", "TABLE", "PHENOMENON")
+"""The kinds of declarations that REPLACE takes."""
 
 
 class Keeping:
@@ -134,7 +136,7 @@ class Keeping:
                 statement = parse(step.text)
                 assert isinstance(statement, ast.Statement), "a declaration"
                 try:
-                    if step.what == "REPLACE" and step.kind in ("QUERY", "VIEW", "STREAM", "TABLE"):
+                    if step.what == "REPLACE" and step.kind in REPLACED:
                         statement = ast.Replace(statement)  # type: ignore[arg-type]
                     self._database.declare(statement, step.text)
                 except NilometerError as error:

@@ -240,7 +240,7 @@ class Query:
         return [f"-- {line}" for line in memory_notes(self.optimized.plan, self._context())]
 
     def _demand_text(self) -> str:
-        """What the sensors would be told if the query ran alone, and together with the declared queries."""
+        """The commands that sensors would get if the query ran alone, and together with the declared queries."""
         from nilometer.live.proxies.demand_text import demand_text
 
         catalog = self.database.catalog

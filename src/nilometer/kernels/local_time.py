@@ -27,7 +27,7 @@ class Offsets:
 
 
 def to_local(moments: Integers, zone: Offsets) -> Integers:
-    """What a clock in the zone shows at each moment."""
+    """The local time of the zone at each moment."""
     return moments + zone.offsets[zone.index(moments)]
 
 

@@ -75,6 +75,7 @@ _CHARACTER_HINTS = {
     "#": "a comment begins with '--'",
     "|": "write OR between conditions, and || between texts",
     "&": "write AND",
+    "~": "write regexp_like(text, pattern)",
 }
 
 

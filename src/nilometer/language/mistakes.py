@@ -194,7 +194,7 @@ _FOREIGN_STATEMENTS = {
     "ALTER": "there is no ALTER: drop it and create it anew",
     **dict.fromkeys(("DESCRIBE", "DESC"), "write SHOW STREAMS, or \\d name in the shell of nilometer sql"),
     "MATERIALIZED": "write CREATE QUERY name AS SELECT ...: it keeps running",
-    "OR": "write CREATE OR REPLACE before QUERY, VIEW, STREAM or TABLE",
+    "OR": "write CREATE OR REPLACE before QUERY, VIEW, STREAM, TABLE or PHENOMENON",
 }
 
 
@@ -207,6 +207,18 @@ def _foreign_symbol(place: Place) -> str | None:
 def _foreign_clause(place: Place) -> str | None:
     if place.before.key == "TOP" and place.found.kind is INT:
         return f"there is no TOP: write LIMIT {place.found.text} at the end of the query"
+    if place.found.key == "SELECT" and place.tokens[place.index - 2].key in ("ALL", "ANY", "SOME"):
+        return "compare with one value: x > (SELECT MAX(y) FROM ...); = ANY is IN"
+    if place.found.key in ("RLIKE", "REGEXP"):
+        return "write regexp_like(text, pattern)"
+    if place.found.key == "," and place.tokens[place.index - 2].key == "LIMIT":
+        return f"write LIMIT rows OFFSET {place.before.text}"
+    if "SYSTEM_TIME" in (place.found.key, place.behind.key):
+        return "a stored table joins as it is at the tick: leave FOR SYSTEM_TIME out"
+    if place.found.key == "PIVOT":
+        return "write SUM(x) FILTER (WHERE name = 'a') AS a for each column"
+    if place.before.key == "WINDOW" and place.found.key in ("TUMBLING", "HOPPING", "SESSION"):
+        return "write FROM TUMBLE(s, 5 MINUTES), HOP(s, 1 MINUTE, 5 MINUTES) or SESSION(s, 5 MINUTES)"
     if place.before.key == "TABLESAMPLE":
         return "write SAMPLE EVERY 1 HOUR behind FROM, or choose sensors: WHERE id % 10 = 0"
     if place.before.key == "*" and place.found.key in ("EXCLUDE", "EXCEPT", "REPLACE"):
@@ -292,6 +304,8 @@ def _order_of_clauses(place: Place) -> str | None:
 
 
 def _missing_from(place: Place) -> str | None:
+    if place.found.kind is END and (unclosed := _unclosed(place)) is not None:
+        return unclosed
     if place.before.key == "SELECT" and place.found.key == "FROM":
         return "name the columns, or write * for all of them"
     if "FROM" in place.labels and (

@@ -69,17 +69,10 @@ def parse_group_window(cursor: Cursor, parse_source: ParseSource) -> ast.Source:
     keys = _partition(cursor) if kind == "SESSION" else ()
     cursor.expect(",")
     time = _descriptor(cursor)
-    if kind == "SESSION" and time is not None:
-        cursor.refuse(
-            f"sessions are cut from a stream's time, not from '{time.text}'",
-            time.span,
-            "write DESCRIPTOR(time), or leave DESCRIPTOR out",
-        )
-    found = (
-        _session(cursor, source, keys)
-        if kind == "SESSION"
-        else replace(_hop_or_tumble(cursor, kind, source), time=time)
+    found: ast.FunctionSource | ast.GroupWindowSource = (
+        _session(cursor, source, keys) if kind == "SESSION" else _hop_or_tumble(cursor, kind, source)
     )
+    found = replace(found, time=time)
     cursor.expect(")")
     if wrapped:
         cursor.expect(")")

@@ -17,6 +17,7 @@ from nilometer.language import ast
 from nilometer.language.cursor import FLOAT, INT, Cursor
 from nilometer.language.parse_expressions import parse_name, parse_number
 from nilometer.language.parse_windows import parse_duration
+from nilometer.language.vocabulary import DISTANCE_UNITS
 
 
 def parse_options(cursor: Cursor, function: TableFunction, *, spelled: bool = False) -> list[ast.Setting]:
@@ -85,6 +86,8 @@ def _value(cursor: Cursor, option: Option, kind: OptionKind) -> ast.Amount | ast
     match kind:
         case OptionKind.DURATION:
             return parse_duration(cursor)
+        case OptionKind.DISTANCE:
+            return _distance(cursor, option)
         case OptionKind.NAME:
             return parse_name(cursor)
         case OptionKind.LIST:
@@ -114,3 +117,11 @@ def _number(cursor: Cursor, option: Option, kind: OptionKind) -> ast.Amount:
     else:
         cursor.fail(label, "a parameter", hint=option.hint)
     return ast.Amount(count, span=cursor.span_from(start))
+
+
+def _distance(cursor: Cursor, option: Option) -> ast.Amount:
+    """A number, or a parameter's name, and perhaps a unit of length: 60 KM."""
+    start = cursor.token.start
+    count = _number(cursor, option, OptionKind.NUMBER).count
+    unit = cursor.accept_any(*DISTANCE_UNITS)
+    return ast.Amount(count, unit, span=cursor.span_from(start))

@@ -19,6 +19,7 @@ from nilometer.language.parse_bare_windows import parse_bare_window
 from nilometer.language.parse_expressions import parse_expression, parse_name, starts_query
 from nilometer.language.parse_group_windows import at_group_window, parse_group_window
 from nilometer.language.parse_options import in_declared_order, parse_options
+from nilometer.language.parse_phenomena import parse_definition
 from nilometer.language.parse_windows import WINDOW_LABEL, parse_window
 from nilometer.language.vocabulary import NOT_AN_ALIAS, STREAM_WORDS
 
@@ -135,9 +136,14 @@ def _group_window(cursor: Cursor) -> ast.Source:
 def _function(cursor: Cursor, function: TableFunction) -> ast.FunctionSource:
     start = cursor.advance().start
     cursor.expect("(")
-    source = parse_source(cursor)
-    columns = _columns(cursor, function)
-    settings = parse_options(cursor, function)
+    if function.defined is not None:
+        source: ast.Source = _defined(cursor, function)
+        columns: tuple[ast.Name, ...] = ()
+        settings = parse_options(cursor, function.own)
+    else:
+        source = parse_source(cursor)
+        columns = _columns(cursor, function)
+        settings = parse_options(cursor, function)
     cursor.expect(")")
     outside = _flags_outside(function, settings)
     window, alias = _decorations(cursor, outside, settings)
@@ -150,6 +156,17 @@ def _function(cursor: Cursor, function: TableFunction) -> ast.FunctionSource:
         alias,
         span=cursor.span_from(start),
     )
+
+
+def _defined(cursor: Cursor, function: TableFunction) -> ast.Source:
+    """A definition from ON to its end, or the name of one."""
+    if cursor.at("ON"):
+        return parse_definition(cursor)
+    token = cursor.token
+    cursor.expected.append("ON")
+    if not cursor.at_name():
+        cursor.fail("a phenomenon", hint=f"such as {function.example}")
+    return ast.ExtentSource(cursor.name(), span=token.span)
 
 
 def _columns(cursor: Cursor, function: TableFunction) -> tuple[ast.Name, ...]:

@@ -14,6 +14,7 @@ from nilometer.language.cursor import FLOAT, INT, STRING, WORD, Cursor
 from nilometer.language.parse_calls import parse_moment
 from nilometer.language.parse_expressions import parse_number, starts_query
 from nilometer.language.parse_forms import parse_each, parse_format, parse_origin
+from nilometer.language.parse_phenomena import parse_definition
 from nilometer.language.parse_queries import parse_query
 from nilometer.language.parse_reactions import parse_alert, parse_decision
 from nilometer.language.parse_sources import parse_column_names
@@ -302,6 +303,12 @@ def _create_view(cursor: Cursor, start: int) -> ast.CreateView:
     return ast.CreateView(name, columns, query, span=cursor.span_from(start))
 
 
+def _create_phenomenon(cursor: Cursor, start: int) -> ast.CreatePhenomenon:
+    name = cursor.name("the phenomenon's name")
+    definition = parse_definition(cursor)
+    return ast.CreatePhenomenon(name, definition, span=cursor.span_from(start))
+
+
 def _copy(cursor: Cursor, start: int) -> ast.CopySensors | ast.CopyStreams:
     if cursor.expect_any("SENSORS", "STREAMS") == "STREAMS":
         return _copy_streams(cursor, start)
@@ -411,4 +418,5 @@ _CREATIONS: dict[str, Callable[[Cursor, int], ast.Statement]] = {
     "VIEW": _create_view,
     "ALERT": parse_alert,
     "DECISION": parse_decision,
+    "PHENOMENON": _create_phenomenon,
 }

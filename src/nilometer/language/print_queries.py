@@ -130,10 +130,14 @@ def print_source(source: ast.Source) -> str:
             if condition is None:
                 return f"{before} {words} {behind} USING ({', '.join(map(print_expression, using))})"
             return f"{before} {words} {behind} ON {print_expression(condition)}"
-        case ast.FunctionSource(name, inner, columns, settings, window, alias):
-            given = "".join(f", {print_expression(column)}" for column in columns)
+        case ast.FunctionSource(name, inner, columns, settings, window, alias, time):
+            given = "" if time is None else f", DESCRIPTOR({print_expression(time)})"
+            given += "".join(f", {print_expression(column)}" for column in columns)
             text = f"{name}({print_source(inner)}{given}{''.join(map(_setting, settings))})"
             return _decorated(text, window, alias)
+        case ast.PhenomenonSource(extent, column, settings, condition):
+            where = "" if condition is None else f" WHERE {print_expression(condition)}"
+            return f"ON {identifier(extent)}.{identifier(column)}{''.join(map(_setting, settings))}{where}"
         case ast.GroupWindowSource(kind, inner, size, slide, offset, zone, alias, time):
             parts = [
                 print_source(inner),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from nilometer.language import ast
 from nilometer.language.print_expressions import amount, identifier, literal, number, print_expression, string
 from nilometer.language.print_forms import print_format, print_origin
-from nilometer.language.print_queries import column_names, print_query
+from nilometer.language.print_queries import column_names, print_query, print_source
 from nilometer.language.print_reactions import print_alert, print_decision
 from nilometer.types import format_time
 
@@ -71,6 +71,8 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
             return _words("CREATE QUERY", identifier(name), *words)
         case ast.CreateView(name, columns, query):
             return f"CREATE VIEW {identifier(name)}{column_names(columns)} AS {print_query(query)}"
+        case ast.CreatePhenomenon(name, definition):
+            return f"CREATE PHENOMENON {identifier(name)} {print_source(definition)}"
         case ast.CreateAlert():
             return print_alert(node)
         case ast.CreateDecision():

@@ -44,6 +44,16 @@ CALENDAR_SPELLINGS: dict[str, str] = {
 
 TIME_UNITS = tuple(unit for unit in _UNIT_SPELLINGS if unit != "ROWS")
 
+DISTANCE_UNITS: dict[str, str] = {
+    "M": "m",
+    "KM": "km",
+    "CM": "cm",
+    "MM": "mm",
+    "FT": "[ft_i]",
+    "MI": "[mi_i]",
+}
+"""Units of length behind a distance, as UCUM writes them."""
+
 _TYPE_SPELLINGS = {
     "INT": "INTEGER BIGINT SMALLINT",
     "FLOAT": "REAL DOUBLE",
@@ -65,9 +75,19 @@ STAGES = (
 )
 FORMAT_KINDS = ("CSV", "JSON")
 FORMAT_WORDS = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "NULL", "SKIP", "ENCODING", "TIME", "TIMEZONE")
-SHOW_KINDS = ("QUERIES", "STREAMS", "TABLES", "SENSORS", "NETWORKS", "VIEWS", "ALERTS", "DECISIONS")
-DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR", "VIEW", "ALERT", "DECISION")
-REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE", "ALERT", "DECISION")
+SHOW_KINDS = (
+    "QUERIES",
+    "STREAMS",
+    "TABLES",
+    "SENSORS",
+    "NETWORKS",
+    "VIEWS",
+    "ALERTS",
+    "DECISIONS",
+    "PHENOMENA",
+)
+DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR", "VIEW", "ALERT", "DECISION", "PHENOMENON")
+REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE", "ALERT", "DECISION", "PHENOMENON")
 TEMPLATES = ("slack", "pagerduty", "alertmanager")
 """The forms of an alert's message that other services take."""
 STATES = ("KEEP STATE", "BACKFILL", "EMPTY STATE")

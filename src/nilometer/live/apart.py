@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from nilometer.live.groups import Group
+from nilometer.live.groups import ReaderGroup
 from nilometer.types import MILLISECOND, SECOND
 
 LOOK_AFTER = SECOND
@@ -43,7 +43,7 @@ def dearest(times: Mapping[str, int], busy: int, elapsed: int) -> str | None:
 
 
 class Apart:
-    """What the rounds took. `clock` is steady, in microseconds; `times` gives each query's own time so far."""
+    """The time that the rounds took. `clock` is steady, in microseconds; `times` gives each query's own time so far."""
 
     def __init__(self, clock: Callable[[], int], times: Callable[[], Mapping[str, int]]) -> None:
         self.clock = clock
@@ -63,11 +63,11 @@ class Apart:
         self._busy, self._since, self._before = 0, now, times
         return found
 
-    def due(self, group: Group) -> bool:
+    def due(self, group: ReaderGroup) -> bool:
         """Whether it is the turn of a group apart."""
         return self.clock() >= group.rests_until
 
-    def rested(self, group: Group, took: int) -> None:
+    def rested(self, group: ReaderGroup, took: int) -> None:
         """A round of a group apart took so long."""
         group.rests_until = self.clock() + RESTS * took
         if took > LONG:

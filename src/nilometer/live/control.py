@@ -10,6 +10,7 @@ so a sink can tell by the numbers which commits it has. When a query is dropped 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from dataclasses import dataclass, replace
@@ -47,6 +48,11 @@ class Control:
 def folder_of(directory: Path, name: str) -> Path:
     """The folder of a standing query."""
     return directory / PLACE / name.lower()
+
+
+def has_folder(directory: Path, name: str) -> bool:
+    """Whether anything was ever asked of the query, or written for it alone. Most queries have no folder."""
+    return os.path.isdir(os.path.join(directory, PLACE, name.lower()))
 
 
 def changed_at(directory: Path, name: str) -> tuple[int, int]:
@@ -112,6 +118,8 @@ def next_aside(directory: Path, name: str) -> int:
 
 def first_number(directory: Path, name: str) -> int:
     """The number of the first commit of a query that has no commits."""
+    if not os.path.exists(os.path.join(directory, NUMBERS, name.lower())):
+        return 0
     try:
         return int(bytes(LocalFiles(directory / NUMBERS).read(name.lower())))
     except (FileNotFoundError, ValueError):

@@ -26,7 +26,7 @@ ROUND_ROWS = 262_144
 
 
 @dataclass
-class Group:
+class ReaderGroup:
     """Queries at the same offsets of the same streams. They share one reader, and one version of each table.
 
     `number` is the group's in the commit log; -1: its queries do not commit together. `replay`: where its queries
@@ -64,28 +64,28 @@ class Groups:
         self._manager = manager
         self._graph = graph
         self._sensors = sensors
-        self._groups: dict[str, Group] = {}
+        self._groups: dict[str, ReaderGroup] = {}
         self._lives: dict[str, LiveQuery] = {}
         self._numbers = 0
 
-    def __iter__(self) -> Iterator[Group]:
+    def __iter__(self) -> Iterator[ReaderGroup]:
         return iter(list(self._groups.values()))
 
-    def of(self, live: LiveQuery) -> Group:
+    def of(self, live: LiveQuery) -> ReaderGroup:
         """The group of a query."""
         return self._groups[live.group]
 
-    def lives(self, group: Group) -> list[LiveQuery]:
+    def lives(self, group: ReaderGroup) -> list[LiveQuery]:
         """The queries of a group."""
         return [self._lives[name] for name in group.queries]
 
-    def of_name(self, name: str) -> Group:
+    def of_name(self, name: str) -> ReaderGroup:
         """The group of a query."""
         return self.of(self._lives[name])
 
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
-    def at(self, streams: Mapping[str, Stream], offsets: Mapping[str, Offset]) -> Group | None:
+    def at(self, streams: Mapping[str, Stream], offsets: Mapping[str, Offset]) -> ReaderGroup | None:
         """The group that is still at these offsets of the same streams, if there is one."""
         for group in self._groups.values():
             alike = group.streams.keys() == streams.keys() and group.offsets == offsets
@@ -99,7 +99,7 @@ class Groups:
         offsets: Mapping[str, Offset],
         start: Mapping[str, Offset],
         eras: Sequence[Era],
-    ) -> Group | None:
+    ) -> ReaderGroup | None:
         """The group of standing queries at these offsets of the same streams, all of which read again from `start`."""
         for group in self._groups.values():
             alike = group.number >= 0 and not group.apart and group.streams.keys() == streams.keys()
@@ -111,10 +111,10 @@ class Groups:
 
     def begin(
         self, name: str, streams: dict[str, Stream], offsets: dict[str, Offset], tables: StoredTables
-    ) -> Group:
+    ) -> ReaderGroup:
         """Start a new group, named after its first query."""
         self._numbers += 1
-        group = Group(f"{name}@{self._numbers}", streams, dict(offsets), tables)
+        group = ReaderGroup(f"{name}@{self._numbers}", streams, dict(offsets), tables)
         self._groups[group.name] = group
         return group
 
@@ -122,7 +122,7 @@ class Groups:
         self,
         name: str,
         query: CompiledQuery,
-        group: Group,
+        group: ReaderGroup,
         live: LiveQuery | None = None,
         *,
         stops: bool = False,
@@ -152,7 +152,7 @@ class Groups:
             self._manager.unregister(group.name)
             del self._groups[group.name]
 
-    def withdraw(self, name: str, group: Group) -> None:
+    def withdraw(self, name: str, group: ReaderGroup) -> None:
         """Take back a query that could not be installed, and its group if it has no other."""
         self._lives.pop(name, None)
         group.queries.pop(name, None)
@@ -162,7 +162,7 @@ class Groups:
         elif name in self._graph.queries:
             self._graph.remove(name)
 
-    def merge(self, group: Group, into: Group) -> None:
+    def merge(self, group: ReaderGroup, into: ReaderGroup) -> None:
         """Two groups at the same offsets become one."""
         self._graph.rename_start(group.name, into.name)
         for name in group.queries:
@@ -174,7 +174,9 @@ class Groups:
         self._manager.unregister(group.name)
         del self._groups[group.name]
 
-    def set_apart(self, live: LiveQuery, group: Group, tables: StoredTables, number: int = -1) -> Group:
+    def set_apart(
+        self, live: LiveQuery, group: ReaderGroup, tables: StoredTables, number: int = -1
+    ) -> ReaderGroup:
         """Move a query into a group of its own, at the same place of the logs and with the same state."""
         panes = self._graph.snapshot(live.name)
         streams, offsets = dict(group.streams), dict(group.offsets)
@@ -188,7 +190,7 @@ class Groups:
         own.moved = True
         return own
 
-    def abolish(self, name: str, group: Group) -> None:
+    def abolish(self, name: str, group: ReaderGroup) -> None:
         """Remove all traces of a query that could not be installed."""
         if name in self._graph.queries:
             self._graph.remove(name)
@@ -197,7 +199,7 @@ class Groups:
 
     # ---- from the logs to the answers --------------------------------------------------------------------------------
 
-    def feed(self, group: Group, *, durable: bool) -> bool:
+    def feed(self, group: ReaderGroup, *, durable: bool) -> bool:
         """Run one round over the new entries of the logs. Returns whether there were any."""
         rows, moved = 0, False
         while rows < group.round_rows and (taken := self._take(group)) is not None:
@@ -222,7 +224,7 @@ class Groups:
                     moved = True
         return moved
 
-    def _take(self, group: Group) -> tuple[str, Entry] | None:
+    def _take(self, group: ReaderGroup) -> tuple[str, Entry] | None:
         """The next entry. A disk that fails to read makes the group wait."""
         try:
             taken = self._manager.take(group.name)
@@ -234,7 +236,7 @@ class Groups:
 
     def replay(
         self,
-        group: Group,
+        group: ReaderGroup,
         start: Mapping[str, Offset],
         kept: LogDirectory,
         eras: Sequence[Era],
@@ -266,7 +268,7 @@ class Groups:
 
     def _replay(
         self,
-        group: Group,
+        group: ReaderGroup,
         at: dict[str, Offset],
         end: Mapping[str, Offset],
         kept: Mapping[str, StreamLog],
@@ -288,7 +290,7 @@ class Groups:
             # If an error stops a query here, the station meets it when it asks for answers.
             self._graph.discard(group.queries)
 
-    def refresh(self, group: Group, now: int, *, caught_up: bool) -> None:
+    def refresh(self, group: ReaderGroup, now: int, *, caught_up: bool) -> None:
         """Read the tables that are due again. A changed table takes effect after everything that the group's
         queries have answered."""
         if not group.streams:
@@ -300,13 +302,13 @@ class Groups:
         if group.tables.due(now):
             self._hand(group, group.tables.refreshed(self._graph.frontier(group.name), now))
 
-    def _push(self, group: Group, stream: str, entry: Entry) -> None:
+    def _push(self, group: ReaderGroup, stream: str, entry: Entry) -> None:
         """Push an entry to the queries of a group, after the recorded versions of tables that apply to it."""
         if group.tables.replaying:
             self._hand(group, group.tables.recorded(greatest_time(entry)))
         self._graph.push(stream, entry, start=group.name)
 
-    def _hand(self, group: Group, versions: Iterable[TableVersion]) -> None:
+    def _hand(self, group: ReaderGroup, versions: Iterable[TableVersion]) -> None:
         for version in versions:
             self._graph.refresh(version, start=group.name)
             group.moved = True

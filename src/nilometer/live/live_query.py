@@ -76,7 +76,7 @@ class LiveQuery:
         if self.bound is None or not self._waiting:
             return False
         rows, size = self.bound
-        return self._waiting_rows >= rows or sum(_size(one) for one in self._waiting) >= size
+        return self._waiting_rows >= rows or self._waiting_bytes >= size
 
     @property
     def ledger(self) -> QueryLedger:
@@ -125,9 +125,12 @@ class LiveQuery:
         """The next rows, at most that many, in one frame; None if there are none."""
         if not self._waiting:
             return None
-        oldest = frame_of(self._waiting.pop(0))
+        first = self._waiting.pop(0)
+        self._waiting_bytes -= _size(first)
+        oldest = frame_of(first)
         if oldest.height > most:
             self._waiting.insert(0, oldest[most:])
+            self._waiting_bytes += _size(oldest[most:])
             oldest = oldest[:most]
         self._waiting_rows -= oldest.height
         return oldest

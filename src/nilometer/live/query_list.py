@@ -29,7 +29,7 @@ SHOWN = 8
 """The number of digits of a version that are shown."""
 
 
-class State(StrEnum):
+class RunState(StrEnum):
     """NEW: the query has never run. FAILED: it stopped with an error, or could not start. UNDECLARED: it has
     run, and is no longer declared.
     """
@@ -51,7 +51,7 @@ class QueryState:
     """
 
     name: str
-    state: State
+    state: RunState
     host: str | None = None
     version: str | None = None
     changed: bool = False
@@ -101,21 +101,21 @@ def query_state(database: Declarations, directory: Path, name: str, now: int) ->
     """The state of one query."""
     definition = database.catalog.query(name)
     if not folder_of(directory, name).is_dir() and not shared_logs(directory, name):
-        return QueryState(name, State.NEW)
+        return QueryState(name, RunState.NEW)
     last = result_log(directory, name).last
     metrics = read_metrics(directory, name)
     runner = runner_of(directory, name)
     failed = metrics is not None and metrics.failed
     if definition is None and runner is None:
-        state = State.UNDECLARED
+        state = RunState.UNDECLARED
     elif control_of(directory, name).paused and runner is None:
-        state = State.PAUSED
+        state = RunState.PAUSED
     elif failed:
-        state = State.FAILED
+        state = RunState.FAILED
     elif runner is not None:
-        state = State.RUNNING
+        state = RunState.RUNNING
     else:
-        state = State.NEW if last is None else State.STOPPED
+        state = RunState.NEW if last is None else RunState.STOPPED
     changed = False
     if definition is not None and last is not None:
         version = version_of(database.sql(definition.text))

@@ -23,7 +23,7 @@ from nilometer.dataflow.part import Rows
 from nilometer.errors import DataError, ResourceError
 from nilometer.live.aside import settle_all
 from nilometer.live.checkpoints import Checkpoints, Panes
-from nilometer.live.control import first_number, folder_of
+from nilometer.live.control import first_number, folder_of, has_folder
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.recovery import Before, Recovered, recover
 from nilometer.live.standing import (
@@ -35,17 +35,16 @@ from nilometer.live.standing import (
     reader_of,
     trimmed_of,
 )
-from nilometer.live.state_files import State, StateFiles
+from nilometer.live.state_files import SavedState, StateFiles
 from nilometer.live.versions import Version, layout_of, version_of
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.readers import store_offset
 from nilometer.log.results import types_of
-from nilometer.log.results.eras import Era as Declaration
-from nilometer.log.results.eras import changes, following
+from nilometer.log.results.eras import Era, changes, following
 from nilometer.log.results.result_log import Offsets
-from nilometer.log.results.shared_log import GONE, LEFT, Era, Line, Place, SharedLog
+from nilometer.log.results.shared_log import GONE, LEFT, ColumnEra, Line, RecordPlace, SharedLog
 from nilometer.log.writer import BusyError
 from nilometer.operators.frames import dtypes
 
@@ -60,7 +59,7 @@ class SharedQuery:
 
     name: str
     version: str
-    place: Place
+    place: RecordPlace
     recovered: Recovered | None
     begins: bool
     rebuilds: bool = False
@@ -139,10 +138,11 @@ class SharedCommits:
 
     def open(self, name: str, query: CompiledQuery) -> SharedQuery:
         """Find where a query goes on. Nothing is written yet."""
-        runner = LocalFiles(folder_of(self._directory, name)).holder()
-        if runner is not None:
-            raise BusyError(f"'{name}' is being run by {runner}", hint="stop that one first")
-        settle_all(self._directory, name)
+        if has_folder(self._directory, name):
+            runner = LocalFiles(folder_of(self._directory, name)).holder()
+            if runner is not None:
+                raise BusyError(f"'{name}' is being run by {runner}", hint="stop that one first")
+            settle_all(self._directory, name)
         meaning, key = version_of(query), name.lower()
         version = meaning.name
         columns, types = dtypes(query.schema), types_of(query.schema)
@@ -156,7 +156,7 @@ class SharedCommits:
             recovered = self._recover(place, meaning)
         changed = ""
         if recovered is None or recovered.fresh:
-            place = replace(place, declared=(Declaration(meaning.declared),))
+            place = replace(place, declared=(Era(meaning.declared),))
         else:
             last = recovered.last
             eras = following(last.eras, meaning.declared, last.offsets)
@@ -164,7 +164,9 @@ class SharedCommits:
             place = replace(place, declared=eras)
         era = place.eras[-1] if place.eras else None
         if era is None or not era.fits(columns, types):
-            place = replace(place, eras=(*place.eras, Era(place.rows, place.number + 1, columns, types)))
+            place = replace(
+                place, eras=(*place.eras, ColumnEra(place.rows, place.number + 1, columns, types))
+            )
         else:
             newest = replace(era, columns=columns, types={**era.types, **types})
             place = replace(place, eras=(*place.eras[:-1], newest))
@@ -175,7 +177,7 @@ class SharedCommits:
         layout = layout_of(query.physical)
         return SharedQuery(name, version, place, recovered, begins, layout=layout, changed=changed)
 
-    def _recover(self, place: Place, meaning: Version) -> Recovered:
+    def _recover(self, place: RecordPlace, meaning: Version) -> Recovered:
         last = place.commit
         if not meaning.same_plan(place.version):
             return Recovered({}, last.offsets, last.offsets, last, fresh=True)
@@ -206,19 +208,20 @@ class SharedCommits:
 
     def _from_private(
         self, name: str, meaning: Version, columns: Mapping[str, pl.DataType]
-    ) -> tuple[Place, Recovered | None]:
+    ) -> tuple[RecordPlace, Recovered | None]:
         """A query that is not in the commit log: it is new, or has result logs of its own, and reads on from them."""
-        logs, version = private_logs(self._directory, name), meaning.name
+        alone = has_folder(self._directory, name)
+        logs, version = private_logs(self._directory, name) if alone else [], meaning.name
         answered = next((log for log in reversed(logs) if log.last is not None), None)
         if answered is None or answered.last is None:
             number = first_number(self._directory, name) - 1
-            return Place(name.lower(), version, number, 0, LEFT, {}), None
+            return RecordPlace(name.lower(), version, number, 0, LEFT, {}), None
         last = answered.last
         kept = Checkpoints(LocalFiles(folder_of(self._directory, name) / "state"))
         recovered = recover(
             version, answered, kept, changed=not answered.fits(columns), same=meaning.same_plan
         )
-        place = Place(
+        place = RecordPlace(
             name.lower(),
             version,
             last.number,
@@ -284,7 +287,7 @@ class SharedCommits:
         self._write({}, [line])
         if panes is not None and self.trouble is None:
             with contextlib.suppress(ResourceError):
-                state = State(
+                state = SavedState(
                     query.version,
                     query.place.began,
                     query.place.offsets,
@@ -401,7 +404,7 @@ class SharedCommits:
             query = self.queries[key]
             place = self.log.index.place(key)
             assert place is not None, "a query that has not joined"
-            states[key] = State(
+            states[key] = SavedState(
                 query.version, place.began, dict(place.offsets), place.number, own, query.layout
             )
         try:

@@ -25,7 +25,7 @@ from nilometer.live.aside import export
 from nilometer.live.checkpoints import Panes
 from nilometer.live.control import folder_of
 from nilometer.live.declarations import CompiledQuery
-from nilometer.live.groups import Group, Groups
+from nilometer.live.groups import Groups, ReaderGroup
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.recovery import check_ends
 from nilometer.live.replaced_state import Choice, new_state
@@ -34,7 +34,7 @@ from nilometer.live.standing import shared_logs
 from nilometer.live.starts import Start, offsets_at, starts_of_new
 from nilometer.live.stored_tables import StoredTables
 from nilometer.live.versions import Version
-from nilometer.log import LogDirectory, Offset
+from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
 from nilometer.memory import budget
 
@@ -68,6 +68,8 @@ class SharedQueries:
         self._running: dict[str, SharedQuery] = {}
         self._taking: dict[str, None] = {}
         """The new versions whose state is kept or rebuilt, until their books are set right."""
+        self.held_logs: dict[str, StreamLog] | None = None
+        """The logs of the streams of queries that are being installed together."""
         self.sizes: dict[str, tuple[int, int]] = {}
         """The panes of each query's state in the last checkpoint, and their bytes; shared ones count for each."""
 
@@ -109,7 +111,7 @@ class SharedQueries:
         except BaseException:
             self._close_if_idle()
             raise
-        logs = {key: self._logs.log(stream) for key, stream in streams.items()}
+        logs = {key: self._log(stream) for key, stream in streams.items()}
         told = ""
         if standing.recovered is not None and standing.recovered.fresh:
             last = standing.recovered.last.version
@@ -165,6 +167,15 @@ class SharedQueries:
             live.note = f"{live.note}; {trimmed}"
         return live
 
+    def _log(self, stream: Stream) -> StreamLog:
+        """The log of a stream. While many queries are installed together, nobody writes to it."""
+        if self.held_logs is None:
+            return self._logs.log(stream)
+        key = stream.name.lower()
+        if key not in self.held_logs:
+            self.held_logs[key] = self._logs.log(stream).hold()
+        return self.held_logs[key]
+
     def record(self, name: str | None = None) -> None:
         """Record the queries that have come. If there is no space, a single new query is taken back."""
         if self._commits is None:
@@ -200,7 +211,7 @@ class SharedQueries:
                 del self._taking[name]
                 self._commits.discount(self._running[name], self._graph.ledger(name))
 
-    def _replay(self, group: Group, start: Mapping[str, Offset], commits: SharedCommits) -> None:
+    def _replay(self, group: ReaderGroup, start: Mapping[str, Offset], commits: SharedCommits) -> None:
         """Let a group read again what its states lack. A disk that fails to read makes it wait; damage stops it, and
         nobody else."""
         lives = self._groups.lives(group)
@@ -309,7 +320,7 @@ class SharedQueries:
 
     def _merge(self) -> None:
         """Groups that have come to the same place of the same streams become one."""
-        at: dict[object, Group] = {}
+        at: dict[object, ReaderGroup] = {}
         for group in self._groups:
             if group.number < 0 or group.replay is not None or group.apart:
                 continue

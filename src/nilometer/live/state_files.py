@@ -40,7 +40,7 @@ LARGE = 64 << 10
 
 
 @dataclass(frozen=True)
-class State:
+class SavedState:
     """The state of one query, right after it had read up to these offsets from where it began, and after the
     commit of that number."""
 
@@ -84,7 +84,7 @@ class StateFiles:
         found = self._newest(name)
         return None if found is None else _read(found.queries[name]["offsets"])
 
-    def load(self, name: str) -> State | None:
+    def load(self, name: str) -> SavedState | None:
         """The newest state of a query; None if there is none, or if it is damaged."""
         found = self._newest(name)
         if found is None:
@@ -94,7 +94,7 @@ class StateFiles:
             panes = {part: self._part(found, number) for part, number in said["parts"]}
         except (OSError, ValueError, KeyError, IndexError):
             return None
-        return State(
+        return SavedState(
             said["version"],
             _read(said["began"]),
             _read(said["offsets"]),
@@ -128,7 +128,7 @@ class StateFiles:
         """Forget the panes that were kept in memory for queries that share them."""
         self._loaded.clear()
 
-    def save(self, states: Mapping[str, State], needed: Iterable[str]) -> None:
+    def save(self, states: Mapping[str, SavedState], needed: Iterable[str]) -> None:
         """Save the states of queries, durably, and delete the files that none of the `needed` queries needs."""
         parts: list[dict[str, Any]] = []
         numbers: IdentityMap[Mapping[str, bytes], int] = IdentityMap()

@@ -11,6 +11,7 @@ at the offset it had reached goes on as if it had never stopped, and no query ca
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,10 +34,10 @@ from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.answers_adapter import AnswersAdapter
 from nilometer.live.apart import Apart
-from nilometer.live.control import control_of, folder_of
+from nilometer.live.control import control_of, folder_of, has_folder
 from nilometer.live.dead_letters import write_letters
 from nilometer.live.declarations import CompiledQuery, Declarations
-from nilometer.live.groups import Group, Groups
+from nilometer.live.groups import Groups, ReaderGroup
 from nilometer.live.identity import identity_of
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.on_spark import OnSpark
@@ -62,6 +63,9 @@ from nilometer.types import INT_MAXIMUM, INT_MINIMUM, MILLISECOND, SECOND
 HOSTS = ("gateway", "spark")
 """The hosts on which live queries run."""
 
+
+MANY = 1_000
+"""After so many queries were installed together, garbage is looked for at once."""
 CATCHING_UP = "catching up"
 """The reader that keeps sources open while a query is installed; no query has a name with a blank."""
 PUSHES = "pushes to"
@@ -96,7 +100,7 @@ class Station:
             )
         told = close_to_others(self.directory)
         self.notes = () if told is None else (told,)
-        """What a person should know about the data directory."""
+        """Messages for people about the data directory."""
         self.database = database
         self.clock = outside.clock
         self._generators = outside.generators
@@ -188,7 +192,7 @@ class Station:
         streams = physical.streams_of(query.physical)
         self.catch_up(streams)
         if durable:
-            asked = control_of(self.directory, name).start
+            asked = control_of(self.directory, name).start if has_folder(self.directory, name) else None
             start = start if asked is None else asked
         if on == "spark":
             if durable:
@@ -228,12 +232,21 @@ class Station:
     def together(self) -> Iterator[None]:
         """Install many standing queries with one commit: they are durable at the end of the `with`."""
         self._together += 1
+        self._shared.held_logs = {}
+        # Garbage is looked for once at the end, not again and again in all queries while thousands of them are made.
+        before, collects = len(self.queries), gc.isenabled()
+        gc.disable()
         try:
             with self.fleet.together():
                 yield
         finally:
+            if collects:
+                gc.enable()
+                if len(self.queries) - before > MANY:
+                    gc.collect()
             self._together -= 1
             if not self._together:
+                self._shared.held_logs = None
                 self._shared.record()
                 expected, self._expected = self._expected, {}
                 self._expect(expected)
@@ -537,7 +550,7 @@ class Station:
         apart = self.queries[name].apart
         return self.graph.analysis(name) + (f"\n-- runs apart: {apart}" if apart else "")
 
-    def _feed(self, group: Group) -> bool:
+    def _feed(self, group: ReaderGroup) -> bool:
         """Feed new entries to a group, unless its answers wait for room on the disk, or for a slow client."""
         if group.number >= 0:
             if self._shared.trouble is not None or group.replay is not None:
@@ -563,14 +576,14 @@ class Station:
                 live.failure, live.finished = error, True
             return False
 
-    def _detach_slow(self, group: Group) -> None:
+    def _detach_slow(self, group: ReaderGroup) -> None:
         """Give the queries whose clients are slow readers of their own."""
         for live in [self.queries[name] for name in group.queries if self.queries[name].full]:
             # One that joins tables stays: beyond WAITING_ROWS its oldest rows are dropped, and its client is told.
             if len(group.queries) > 1 and not group.ended and not physical.tables_of(live.query.physical):
                 self._detach(live, group)
 
-    def _detach(self, live: LiveQuery, group: Group) -> None:
+    def _detach(self, live: LiveQuery, group: ReaderGroup) -> None:
         """Give a query whose client is slow a reader of its own, at the same place of the logs and with the same
         state: it falls behind alone."""
         self._groups.set_apart(live, group, self._no_tables())
@@ -589,7 +602,7 @@ class Station:
             self._shared.set_apart(live, self._no_tables())
             live.apart = "it is much dearer than the others, and has a reader of its own"
 
-    def _look_at(self, group: Group) -> None:
+    def _look_at(self, group: ReaderGroup) -> None:
         """Tell the queries of a group what has happened to all of them."""
         ended = len(group.ended) == len(group.streams)
         trouble = group.unread or group.tables.trouble
@@ -652,6 +665,8 @@ class Station:
             adapters = [self._adapters[key] for key in behind]
             while self.manager.poll() or not all(getattr(adapter, "caught_up", True) for adapter in adapters):
                 pass
+            if self._together:
+                self._shared.held_logs = {}
         finally:
             self.manager.unregister(CATCHING_UP)
 

@@ -14,9 +14,10 @@ that only decide what is emitted (`emission_only`) can be left out: that is the 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import Enum
+from functools import cache, cached_property, lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -28,6 +29,7 @@ from nilometer.live.declarations import CompiledQuery
 from nilometer.log.results.eras import Declared
 from nilometer.plan import logical, physical
 from nilometer.plan.explain import explain_text
+from nilometer.types import Column, Schema
 
 STATE_FORMAT = 2
 PARTIALS = "-partials"
@@ -35,19 +37,28 @@ PARTIALS = "-partials"
 ON_SPARK = "spark-"
 """The prefix of the versions whose state Spark keeps; no other host can use that state."""
 
-LEFT_OUT = {logical.Acquire: {"columns", "reads"}}
-"""Columns that a stream declares and a query does not use; those that it uses stand in its expressions."""
+LEFT_OUT: dict[type, set[str]] = {logical.Acquire: {"columns", "reads"}, Schema: {"names"}}
+"""Columns that a stream declares and a query does not use; those that it uses stand in its expressions. The names of a
+schema are those of its columns."""
+
+
+PLAIN = {type(None), bool, int, str}
+"""The types whose values are in JSON as they are."""
 
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a query on a host. `older` is the identity that releases before this one gave it: a hash of
-    EXPLAIN's text."""
+    """A version of a query on a host. `physical` is its physical plan."""
 
     plan: str
     declared: Declared
-    older: str
+    physical: physical.Node = field(repr=False, compare=False)
     host: str = ""
+
+    @cached_property
+    def older(self) -> str:
+        """The identity that releases before this one gave it: a hash of EXPLAIN's text."""
+        return _digest(f"{STATE_FORMAT}\n{explain_text(self.physical)}")
 
     @property
     def name(self) -> str:
@@ -56,14 +67,13 @@ class Version:
 
     def same_plan(self, name: str) -> bool:
         """Whether a version of that name, perhaps of an older release, has the same plan on the same host."""
-        return name == self.host + self.older or name.rpartition("-")[0] == self.host + self.plan
+        return name.rpartition("-")[0] == self.host + self.plan or name == self.host + self.older
 
 
 def version_of(query: CompiledQuery, *, on_spark: bool = False) -> Version:
     """The version of a query."""
-    older = _digest(f"{STATE_FORMAT}\n{explain_text(query.physical)}")
     declared = {name: declared_of(stream) for name, stream in physical.streams_of(query.physical).items()}
-    return Version(identity(query.logical), declared, older, ON_SPARK if on_spark else "")
+    return Version(identity(query.logical), declared, query.physical, ON_SPARK if on_spark else "")
 
 
 def declared_of(stream: Stream) -> dict[str, Any]:
@@ -102,6 +112,13 @@ def _digest(text: str) -> str:
 
 def _described(value: Any, emission: bool) -> Any:
     """A value as JSON. Fields with their default are left out, so that a new field changes no identity."""
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if kind is tuple:
+        return [_described(each, emission) for each in value]
+    if kind is Column:
+        return _described_column(value)
     match value:
         case Enum():
             return [type(value).__name__, value.name]
@@ -133,11 +150,28 @@ def _described(value: Any, emission: bool) -> Any:
 
 
 def _fields(value: Any, emission: bool) -> dict[str, Any]:
-    left_out = LEFT_OUT.get(type(value), set())
     found = {}
-    for field in fields(value):
-        held = getattr(value, field.name)
-        default = field.default_factory() if field.default_factory is not MISSING else field.default
-        if field.name not in left_out and not (type(held) is type(default) and held == default):
-            found[field.name] = _described(held, emission)
+    kind: Any = type(value)
+    for name, default, made in _described_fields(kind):
+        held = getattr(value, name)
+        default = default if made is None else made()
+        if not (type(held) is type(default) and held == default):
+            found[name] = _described(held, emission)
     return found
+
+
+@cache
+def _described_fields(kind: Any) -> list[tuple[str, Any, Callable[[], Any] | None]]:
+    """The fields of a class that are in its identity: the name, and the default or what makes it."""
+    left_out = LEFT_OUT.get(kind, set())
+    return [
+        (one.name, one.default, None if one.default_factory is MISSING else one.default_factory)
+        for one in fields(kind)
+        if one.name not in left_out
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _described_column(column: Column) -> Any:
+    """Kept, because the columns of a stream stand in the plans of all its queries."""
+    return ["Column", _fields(column, True)]

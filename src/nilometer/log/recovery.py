@@ -2,7 +2,8 @@
 
 A torn tail is cut off, and nothing else. Bytes that fail their checksum but were settled (a later record says
 so) are damage: they stay for `verify` to report, and the writer goes on after the last complete record. So
-the stream goes on, and nothing that was acknowledged is deleted.
+the stream goes on, and nothing that was acknowledged is deleted. A segment that was closed in order and has lost its
+last records is different: with them went the last note, which says how far the sources were read. The writer refuses it.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class Recovered:
     settled: int = 0
     sealed: bool = False
     torn: int = 0
+    short: SegmentId | None = None
+    """Where the records of a segment end that its index says are more."""
     damages: list[Damage] = field(default_factory=list)
 
 
@@ -76,6 +79,8 @@ def recover(files: Files) -> Recovered:
     found.size = contents.end
     if index is not None:
         # The damaged rows had positions, which are not used again.
+        if found.end < SegmentId(index.end_number, index.end_position):
+            found.short = found.end
         found.end = max(found.end, SegmentId(index.end_number, index.end_position))
     if contents.schema(found.damages.append) is None or len(contents.runs[0].starts) == 1:
         # Damaged at its very beginning, or with nothing after its schema, where the producers are stored if
@@ -96,7 +101,10 @@ def recover(files: Files) -> Recovered:
                 _replay(contents, found)
                 break
     # Positions that are on record as lost are not used again, either.
-    found.end = max(found.end, end_on_record(files))
+    on_record = end_on_record(files)
+    if on_record >= found.end:
+        found.short = None
+    found.end = max(found.end, on_record)
     return found
 
 

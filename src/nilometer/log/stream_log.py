@@ -99,6 +99,7 @@ class StreamLog:
         self._settings = settings or LogSettings()
         self._clock = clock
         self._writer: LogWriter | None = None
+        self._held: tuple[Offset, Offset] | None = None
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 
@@ -163,7 +164,7 @@ class StreamLog:
 
     @property
     def remarks(self) -> list[str]:
-        """What the writer found when it opened the log: damage, or a torn tail that it has cut off."""
+        """The damage, or the torn tail that it has cut off, which the writer found when it opened the log."""
         return [] if self._writer is None else self._writer.remarks
 
     @property
@@ -176,11 +177,19 @@ class StreamLog:
         """Whether anything was ever written."""
         return bool(segment_ids(self.files))
 
+    def hold(self) -> StreamLog:
+        """Look up the start and the end once, for a reader that asks often while nobody writes."""
+        self._held = None
+        self._held = self.start, self.end
+        return self
+
     @property
     def end(self) -> Offset:
         """The offset of the next append: the number of entries and rows ever written."""
         if self._writer is not None:
             return self._writer.end
+        if self._held is not None:
+            return self._held[1]
         ids = segment_ids(self.files)
         on_record = end_on_record(self.files)
         lost = Offset(on_record.number, on_record.position)
@@ -192,6 +201,8 @@ class StreamLog:
     @property
     def start(self) -> Offset:
         """The offset at which the log begins, after what retention has deleted."""
+        if self._held is not None:
+            return self._held[0]
         ids = segment_ids(self.files)
         return Offset(ids[0].number, ids[0].position) if ids else Offset()
 

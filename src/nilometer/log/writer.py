@@ -25,7 +25,7 @@ from nilometer.errors import ConfigurationError, DataError, ResourceError
 from nilometer.log.annex import Mark, Note, annex_to_bytes
 from nilometer.log.files import Files, Lock
 from nilometer.log.formats import FormatError
-from nilometer.log.gaps import lost_end
+from nilometer.log.gaps import LostEnd, lost_end
 from nilometer.log.letters import Letter, frame_of, to_bytes
 from nilometer.log.manifest import cut_off
 from nilometer.log.open_segment import OpenSegment
@@ -120,7 +120,7 @@ class LogWriter:
 
     @property
     def remarks(self) -> list[str]:
-        """What a crash or the disk did to the log, for people."""
+        """The damage that a crash or the disk did to the log, as text."""
         said = [
             f"its log is damaged: {damage.what} ({damage.segment}); see nilometer log verify"
             for damage in self.damages
@@ -275,6 +275,10 @@ class LogWriter:
             found = recover(self._files)
             # Before anything is written: a log that has lost its end would use positions twice.
             refuse_lost_end(self._files, found.end, self._committed)
+            if found.short is not None:
+                raise LostEnd(found.short, found.end, "the index of its last segment").error(
+                    self._files.place
+                )
             self.torn = found.torn
             self.damages = tuple(found.damages)
             self._producers = found.producers

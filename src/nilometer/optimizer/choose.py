@@ -7,8 +7,6 @@ AGGR_EVAL; others stay one step.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nilometer import algebra
 from nilometer.errors import InternalError
 from nilometer.expressions import ALGEBRAIC, Expression, conjunction, conjuncts
@@ -57,11 +55,11 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
             return physical.Lag(choose(input), items)
         case logical.Analytic(input, partition, order, ties, items):
             return physical.Analytic(choose(input), partition, order, ties, items)
-        case logical.TableFunction(input, call):
+        case logical.TableFunction(input, call, beside):
             below = choose(input)
             if call.function.first is not None:
-                below = physical.TableFunction(below, replace(call, function=call.function.first))
-            return physical.TableFunction(below, call)
+                below = physical.TableFunction(below, call.lower)
+            return physical.TableFunction(below, call, None if beside is None else choose(beside))
         case logical.AsofJoin(left, right, keys, within):
             return physical.AsofJoin(choose(left), choose(right), keys, within)
         case logical.WindowJoin():

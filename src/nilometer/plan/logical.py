@@ -14,7 +14,8 @@ as `Now`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from nilometer.algebra import (
@@ -98,7 +99,7 @@ class Acquire(Node):
         """The columns that the predicate sees: `columns` and then `reads`, qualified."""
         return qualified(self.alias, self.columns + self.reads)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.columns)
 
@@ -115,7 +116,7 @@ class Stored(Node):
     alias: str
     columns: tuple[Column, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.columns)
 
@@ -135,7 +136,7 @@ class Values(Node):
         require(bool(self.rows), "VALUES without rows")
         require(all(len(row) == len(self.columns) for row in self.rows), "rows of VALUES of unequal length")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(self.columns)
 
@@ -177,7 +178,7 @@ class Project(_Single):
             _check_expression(item.expression, self.input.schema, f"the projection of {item.name}")
         _ = self.schema
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(tuple(Column(i.name, type_of(i.expression), i.unit) for i in self.items))
 
@@ -188,7 +189,7 @@ class Rename(_Single):
 
     alias: str
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.input.schema)
 
@@ -217,7 +218,7 @@ class Analytic(_Single):
                 _check_expression(expression, self.input.schema, item.function)
             require((item.frame is not None) == (item.function in FRAMED), f"the frame of {item.function}")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
 
@@ -249,7 +250,7 @@ class Unnest(_Single):
         require(type_of(self.expression).kind is Kind.LIST, "UNNEST of what is not a list")
         require(not self.dropped or isinstance(self.expression, ColumnReference), "UNNEST drops no column")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return unnested_schema(self.input.schema, self.name, self.expression, self.dropped)
 
@@ -344,7 +345,7 @@ class Lag(_Single):
             require(item.offset >= 1, "LAG by less than one tuple")
             require(item.offset == 1 or item.function is Shift.LAG, "only LAG has an offset")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
 
@@ -354,6 +355,16 @@ class TableFunction(_Single):
     """SIMILAR, SILENT and the other functions of FROM; algebra/table_functions declares their meaning."""
 
     call: FunctionCall
+    beside: Node | None = None
+    """A table that it reads as well: the neighbours of a phenomenon's sensors."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,) if self.beside is None else (self.input, self.beside)
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> TableFunction:
+        require(len(inputs) == len(self.inputs), f"{self.call.name} takes {len(self.inputs)} inputs")
+        return replace(self, input=inputs[0], beside=inputs[1] if len(inputs) > 1 else None)
 
     def __post_init__(self) -> None:
         require(self.input.collection is Collection.STREAM, f"{self.call.name} of what is not a stream")
@@ -362,7 +373,7 @@ class TableFunction(_Single):
         wrong = self.call.wrong
         require(wrong is None, f"{self.call.name} with {wrong}")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.call.schema(self.input.schema)
 
@@ -389,7 +400,7 @@ class AsofJoin(_Double):
             _check_expression(left, self.left.schema, "an ASOF key")
             _check_expression(right, self.right.schema, "an ASOF key")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.left.schema + self.right.schema
 
@@ -559,7 +570,7 @@ class Join(_Double):
             _check_predicate(self.predicate, self.left.schema + self.right.schema, "a join's predicate")
         _ = self.schema
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return self.left.schema
@@ -604,7 +615,7 @@ class Aggregate(_Single):
             "COMPLETENESS of what is not a time window",
         )
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         keys = tuple(Column(k.name, type_of(k.expression), k.unit) for k in self.keys)
         items = tuple(Column(i.name, i.aggregate.type, i.unit) for i in self.items)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Generic, Self, TypeVar
 
 from nilometer.algebra import Collection, JoinKind
@@ -102,7 +103,7 @@ class OverStreams(PlanNode[N]):
         require(len(inputs) == len(self.streams), f"{type(self).__name__} takes {len(self.streams)} inputs")
         return replace(self, streams=inputs)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(tuple(column for node in self.streams for column in node.schema))
 

@@ -13,7 +13,8 @@ They mirror the logical nodes, with the same three properties (`collection`, `sc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from nilometer.algebra import BagOperator, Collection, Completeness, JoinKind, Lagged, Relation, SortKey
@@ -77,7 +78,7 @@ class SpAcquire(Node):
         """The columns that the predicate sees: `columns` and then `reads`, qualified."""
         return qualified(self.alias, self.columns + self.reads)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.columns)
 
@@ -97,7 +98,7 @@ class StoredScan(Node):
     alias: str
     columns: tuple[Column, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.columns)
 
@@ -115,7 +116,7 @@ class Values(Node):
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(self.columns)
 
@@ -144,7 +145,7 @@ class Project(Single):
 
     items: tuple[Projection, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(tuple(Column(i.name, type_of(i.expression), i.unit) for i in self.items))
 
@@ -157,7 +158,7 @@ class Rename(Single):
 
     alias: str
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return qualified(self.alias, self.input.schema)
 
@@ -174,7 +175,7 @@ class Analytic(Single):
     ties: tuple[str, ...]
     items: tuple[AnalyticItem, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
 
@@ -189,7 +190,7 @@ class Unnest(Single):
     expression: Expression
     dropped: bool = False
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return unnested_schema(self.input.schema, self.name, self.expression, self.dropped)
 
@@ -276,7 +277,7 @@ class Lag(Single):
 
     items: tuple[Lagged, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema + Schema(tuple(Column(i.name, i.type) for i in self.items))
 
@@ -288,13 +289,23 @@ class TableFunction(Single):
     attribute_sensitive = True
 
     call: FunctionCall
+    beside: Node | None = None
+    """A table that it reads as well: the neighbours of a phenomenon's sensors."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,) if self.beside is None else (self.input, self.beside)
+
+    def with_inputs(self, inputs: tuple[Node, ...]) -> TableFunction:
+        require(len(inputs) == len(self.inputs), f"{self.call.name} takes {len(self.inputs)} inputs")
+        return replace(self, input=inputs[0], beside=inputs[1] if len(inputs) > 1 else None)
 
     @property
     def operator(self) -> str:  # type: ignore[override]
         """The name of the algorithm."""
         return self.call.function.operator
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.call.schema(self.input.schema)
 
@@ -313,7 +324,7 @@ class AsofJoin(Double):
     keys: tuple[tuple[Expression, Expression], ...]
     within: int | None
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.left.schema + self.right.schema
 
@@ -451,7 +462,7 @@ class _Join(Double):
         """Whether every row of a table is in every evaluation, with NULLs if it has no partner there."""
         return preserves_table(self.kind, self.left, self.right)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return self.left.schema
@@ -539,7 +550,7 @@ class Aggregate(_Aggregate):
     operator = "AGGR"
     attribute_sensitive = True
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self._final_schema
 
@@ -561,7 +572,7 @@ class AggregateInit(_Aggregate):
                 f"partial {item.aggregate}",
             )
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self._partial_schema
 
@@ -573,7 +584,7 @@ class AggregateMerge(_Aggregate):
     operator = "AGGR_MERGE"
     attribute_sensitive = True
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self._partial_schema
 
@@ -585,7 +596,7 @@ class AggregateEvaluate(_Aggregate):
     operator = "AGGR_EVAL"
     attribute_sensitive = True
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self._final_schema
 

@@ -115,7 +115,7 @@ def summary_columns(stream: Stream) -> dict[str, Type]:
 
 
 def asked(leaf: physical.SpAcquire, above: tuple[physical.Node, ...]) -> Asked:
-    """What a leaf asks for. `above` are its ancestors, nearest first."""
+    """The demand of a leaf. `above` are its ancestors, nearest first."""
     interval = leaf.stream.interval
     known = {column.name for column in leaf.stream.columns}
     parts = [bare(part, leaf.alias) for part in conjuncts(leaf.predicate)]

@@ -28,6 +28,7 @@ from nilometer.server.routes import (
     health,
     letters,
     observed,
+    phenomena,
     queries,
     readings,
     results,
@@ -57,6 +58,7 @@ RESOURCES = (
     explain,
     ask,
     observed,
+    phenomena,
     field,
     letters,
     words,
@@ -91,7 +93,8 @@ def make_application(desk: Desk) -> FastAPI:
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
     dashboard.add(root)
-    sensorthings.add(root, desk, Service(desk))
+    application.state.sensorthings = Service(desk)
+    sensorthings.add(root, desk, application.state.sensorthings)
     for resource in RESOURCES:
         resource.add(api, desk)
 
@@ -128,4 +131,4 @@ def document_of(application: FastAPI) -> dict[str, Any]:
 
 def guarded(application: FastAPI, desk: Desk, callers: Callers) -> ASGIApp:
     """The application behind the guard."""
-    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory), callers, desk.limits)
+    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory), desk.limits, callers)

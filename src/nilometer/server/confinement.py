@@ -40,7 +40,7 @@ class Confinement:
         match statement:
             case ast.CreateStream(name=name) | ast.CreateTable(name=name) | ast.CreateQuery(name=name):
                 check_name(name)
-            case ast.CreateView(name=name) | ast.CreateNetwork(name=name):
+            case ast.CreateView(name=name) | ast.CreateNetwork(name=name) | ast.CreatePhenomenon(name=name):
                 check_name(name)
             case ast.CreateAlert(name=name) | ast.CreateDecision(name=name):
                 check_name(name)

@@ -42,7 +42,7 @@ THREADS = 32
 
 
 class Desk:
-    """What the routes share."""
+    """The things that the routes share."""
 
     def __init__(self, owner: Owner, settings: HttpSettings, pushes: Pushes, tails: Tails) -> None:
         self.owner = owner

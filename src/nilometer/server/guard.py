@@ -42,14 +42,14 @@ class Guard:
         application: ASGIApp,
         settings: HttpSettings,
         tokens: Tokens,
-        callers: Callers,
         limits: Limits,
+        callers: Callers,
     ) -> None:
         self._application = application
         self._settings = settings
         self._tokens = tokens
-        self._callers = callers
         self._limits = limits
+        self._callers = callers
         self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

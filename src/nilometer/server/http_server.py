@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from nilometer.ingest.adapters.push import Pushes
     from nilometer.live.owner.owner import Owner
     from nilometer.server.callers import Callers, Listener
+    from nilometer.server.sensorthings.service import Service
     from nilometer.server.settings import HttpSettings
 
 BACKLOG = 64
@@ -66,6 +67,8 @@ class HttpServer:
         self.settings = settings
         self.desk = Desk(owner, settings, pushes, Tails(owner.station.directory))
         self.application = make_application(self.desk)
+        self._things: Service = self.application.state.sensorthings
+        self._bridge = self._things.connect(settings.broker, self.address) if settings.broker else None
         configured = uvicorn.Config(
             guarded(self.application, self.desk, self.callers),
             log_config=None,
@@ -85,6 +88,7 @@ class HttpServer:
             ssl_keyfile=settings.tls_key,
         )
         self._server = uvicorn.Server(configured)
+        self._waiting: list[threading.Thread] = []
         self._watch = self._look
         owner.watchers.append(self._watch)
         self._thread = threading.Thread(target=self._run, name="nilometer-http", daemon=True)
@@ -94,6 +98,9 @@ class HttpServer:
         if not self._server.started:
             self.close()
             raise ResourceError(f"cannot serve HTTP at {self.address}")
+        self._waiting = [self._things.begin()]
+        if self._bridge is not None:
+            self._bridge.start()
 
     @property
     def address(self) -> str:
@@ -108,15 +115,18 @@ class HttpServer:
         """In the station's loop, after a turn."""
         self.desk.rates.look(self._owner.station)
         self.desk.tails.look(self._owner)
+        if self._bridge is not None:
+            self._bridge.look()
 
     def close(self) -> None:
         """Send everybody away. Called in the thread of the station's loop: it answers what was asked before."""
         self.desk.tails.close()
         self._server.should_exit = True
+        waiting = [self._thread, *self._waiting, *(self._bridge.stop() if self._bridge is not None else ())]
         until = time.monotonic() + FAREWELL
-        while self._thread.is_alive() and time.monotonic() < until:
+        while any(thread.is_alive() for thread in waiting) and time.monotonic() < until:
             self._owner.attend()
-            self._thread.join(0.02)
+            next((thread for thread in waiting if thread.is_alive()), self._thread).join(0.02)
         with contextlib.suppress(ValueError):
             self._owner.watchers.remove(self._watch)
         self._socket.close()

@@ -73,20 +73,20 @@ class NotAcceptableError(NilometerError):
     """A form of answer that is not known here."""
 
 
-class LimitError(NilometerError):
-    """The caller asks more often than the token allows."""
-
-    def __init__(self, message: str, *, hint: str | None = None, seconds: int = 1) -> None:
-        super().__init__(message, hint=hint)
-        self.seconds = seconds
-
-
 class NotAllowedError(NilometerError):
     """It is there, and cannot be changed that way."""
 
 
 class NotImplementedYetError(NilometerError):
     """A standard has it, and we do not."""
+
+
+class LimitError(NilometerError):
+    """The caller asks more often than the token allows."""
+
+    def __init__(self, message: str, *, hint: str | None = None, seconds: int = 1) -> None:
+        super().__init__(message, hint=hint)
+        self.seconds = seconds
 
 
 class TooManyError(ResourceError):

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from nilometer.catalog.address import Address
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters.admission import is_loopback
 
@@ -36,7 +37,7 @@ CONNECTIONS = 2_000
 @dataclass(frozen=True)
 class HttpSettings:
     """`port` 0: the system chooses one. `roots` and `hosts` are the directories and hosts that users of HTTP may name
-    in addresses, besides the data directory."""
+    in addresses, besides the data directory. `broker` is where SensorThings speaks MQTT."""
 
     host: str = "127.0.0.1"
     port: int = 7654
@@ -44,12 +45,20 @@ class HttpSettings:
     tls_key: Path | None = None
     roots: tuple[Path, ...] = ()
     hosts: tuple[str, ...] = ()
+    broker: str | None = None
 
     def __post_init__(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError(
                 "TLS needs a certificate and its key", hint="give both: --tls-cert FILE --tls-key FILE"
             )
+        if self.broker is not None:
+            address = Address.parse(self.broker)
+            if address.scheme not in ("mqtt", "mqtts") or not address.host:
+                raise ConfigurationError(
+                    f"'{address}' is no broker", hint="write mqtt://user:password@host:1883"
+                )
+            address.check(("ca", "keepalive"))
         for path in filter(None, (self.tls_cert, self.tls_key)):
             if not path.is_file():
                 raise ConfigurationError(f"there is no file '{path}'", hint="TLS reads PEM files")

@@ -30,7 +30,7 @@ from nilometer.log import Offset
 from nilometer.log.results.shared_results import SharedResults
 from nilometer.server.problems import ConflictError, GoneError, TooManyError
 from nilometer.server.settings import SUBSCRIBERS
-from nilometer.sinks.commits import Commits, Place
+from nilometer.sinks.commits import CommitPlace, Commits
 from nilometer.types import Schema
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ class Position:
 
     first: int
     rows: int
-    place: Place | None = None
+    place: CommitPlace | None = None
 
     def __str__(self) -> str:
-        place = self.place or Place()
+        place = self.place or CommitPlace()
         return f"{self.first}-{self.rows}-{place.log}-{place.offset.number}"
 
     @staticmethod
@@ -74,7 +74,7 @@ class Position:
         if found is None:
             return None
         first, rows, log, number = map(int, found.groups())
-        return Position(first, rows, Place(log, Offset(number, 0)))
+        return Position(first, rows, CommitPlace(log, Offset(number, 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +85,8 @@ class Chunk:
     version: str
     rows: pl.DataFrame
     position: int
-    before: Place
-    after: Place
+    before: CommitPlace
+    after: CommitPlace
     encoded: dict[str, asyncio.Future[bytes]] = field(default_factory=dict)
 
     @property
@@ -113,7 +113,7 @@ class Chunk:
 
 
 @dataclass(frozen=True)
-class State:
+class TailState:
     """How a query does: how many rows it has answered, and whether it has ended, failed, or is gone."""
 
     rows: int = 0
@@ -122,7 +122,7 @@ class State:
     running: bool = False
 
 
-UNKNOWN = State(-1)
+UNKNOWN = TailState(-1)
 """The state of a query before the station's loop has looked at it."""
 
 
@@ -132,7 +132,7 @@ class Tail:
 
     name: str
     subscribers: int = 0
-    state: State = UNKNOWN
+    state: TailState = UNKNOWN
     reader: Commits | None = None
     position: int = 0
     chunks: deque[Chunk] = field(default_factory=deque)
@@ -175,7 +175,7 @@ class Tails:
         self._tails: dict[str, Tail] = {}
         self._watched: tuple[str, ...] = ()
         self._names: dict[str, str] = {}
-        self._states: dict[str, State] = {}
+        self._states: dict[str, TailState] = {}
         self._bell = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -189,11 +189,11 @@ class Tails:
         for name in self._watched:
             live = owner.station.queries.get(self._names.get(name, name))
             if live is None:
-                found[name] = State()
+                found[name] = TailState()
                 continue
             failed = live.failure is not None
             trouble = live.failure.message if live.failure is not None else live.trouble or live.stale
-            found[name] = State(live.rows, live.finished and not failed, trouble, not failed)
+            found[name] = TailState(live.rows, live.finished and not failed, trouble, not failed)
         if found != self._states:
             self._states = found
             self._bell.set()
@@ -240,7 +240,7 @@ class Tails:
                         self._loop.call_soon_threadsafe(self._take, tail, found, state, done)
                         done.wait(IDLE)
 
-    def _take(self, tail: Tail, found: list[Chunk], state: State, done: threading.Event) -> None:
+    def _take(self, tail: Tail, found: list[Chunk], state: TailState, done: threading.Event) -> None:
         tail.state = state
         tail.add(found)
         done.set()
@@ -331,13 +331,13 @@ class Subscription:
         return chunk
 
 
-def reader_at(directory: Path, name: str, rows: int, place: Place | None) -> Commits:
+def reader_at(directory: Path, name: str, rows: int, place: CommitPlace | None) -> Commits:
     """A reader of the log at or before a row: at the place, if that is right, else by a search from the beginning."""
     logs = result_files(directory, name)
     commits = Commits(lambda: result_files(directory, name))
     # Result logs of a query's own are searched by segment, which is quick enough.
     if place is not None and place.log < len(logs) and isinstance(logs[place.log], SharedResults):
-        there = Place(place.log, Offset(place.offset.number, rows))
+        there = CommitPlace(place.log, Offset(place.offset.number, rows))
         with contextlib.suppress(NilometerError):
             commits.seek(there)
             found = commits.read(1)

@@ -27,7 +27,7 @@ _NAME = re.compile(r"[\w.@-]{1,64}")
 
 
 class Role(StrEnum):
-    """What a token allows. WRITE may also read, ADMIN may do everything."""
+    """The rights of a token. WRITE may also read, ADMIN may do everything."""
 
     READ = "read"
     WRITE = "write"

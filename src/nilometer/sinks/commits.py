@@ -34,7 +34,7 @@ Logs = Callable[[], Sequence[Source]]
 
 
 @dataclass(frozen=True, order=True)
-class Place:
+class CommitPlace:
     """A place between two commits: the log, and the offset in it."""
 
     log: int = 0
@@ -47,18 +47,18 @@ class Commits:
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
         self._schemas: dict[tuple[str, tuple[str, ...]], Schema] = {}
-        self.seek(Place())
+        self.seek(CommitPlace())
 
     @property
-    def place(self) -> Place:
+    def place(self) -> CommitPlace:
         """The place of the next commit."""
         if self._cursor is None:
-            return Place(self._log, self._start)
+            return CommitPlace(self._log, self._start)
         if self._row is not None:
-            return Place(self._log, Offset(self._cursor.offset.number, self._row))
-        return Place(self._log, self._cursor.offset)
+            return CommitPlace(self._log, Offset(self._cursor.offset.number, self._row))
+        return CommitPlace(self._log, self._cursor.offset)
 
-    def seek(self, place: Place) -> None:
+    def seek(self, place: CommitPlace) -> None:
         """Go to a place."""
         self._log, self._start = place.log, place.offset
         self._cursor: Cursor | None = None
@@ -67,35 +67,35 @@ class Commits:
 
     def seek_row(self, position: int) -> None:
         """Go to a place at or shortly before the row of that position, counted over all logs."""
-        before, place = 0, Place()
+        before, place = 0, CommitPlace()
         for log, files in enumerate(self._logs()):
             if isinstance(files, SharedResults):
                 if before <= position:
-                    place = Place(log)
+                    place = CommitPlace(log)
             else:
                 for segment in segment_ids(files):
                     if before + segment.position <= position:
-                        place = Place(log, Offset(segment.number, segment.position))
+                        place = CommitPlace(log, Offset(segment.number, segment.position))
             before += _rows(files)
         self.seek(place)
 
     def seek_after(self, number: int | None) -> None:
         """Go to a place at or shortly before the commit that follows that number."""
-        place = Place()
+        place = CommitPlace()
         if number is not None:
             for log, files in reversed(list(enumerate(self._logs()))):
                 if isinstance(files, SharedResults):
                     if files.era.number <= number + 1:
-                        place = Place(log)
+                        place = CommitPlace(log)
                         break
                     continue
                 found = _segment_after(files, number)
                 if found is not None:
-                    place = Place(log, Offset(found.number, found.position))
+                    place = CommitPlace(log, Offset(found.number, found.position))
                     break
         self.seek(place)
 
-    def read(self, rows: int) -> list[tuple[Answered, Place]]:
+    def read(self, rows: int) -> list[tuple[Answered, CommitPlace]]:
         """The next commits, until they have `rows` rows, and where each ends; empty if there are no more now."""
         while True:
             logs = self._logs()
@@ -104,14 +104,14 @@ class Commits:
             found = self._read(logs[self._log], rows) if self._log < len(logs) else []
             if found or following is None:
                 return found
-            self.seek(Place(following))
+            self.seek(CommitPlace(following))
 
-    def _read(self, files: Source, rows: int) -> list[tuple[Answered, Place]]:
+    def _read(self, files: Source, rows: int) -> list[tuple[Answered, CommitPlace]]:
         if isinstance(files, SharedResults):
             return self._read_shared(files, rows)
         if self._cursor is None:
             self._cursor = Cursor(files, self._start, as_written=True)
-        found: list[tuple[Answered, Place]] = []
+        found: list[tuple[Answered, CommitPlace]] = []
         taken = 0
         for entry in self._cursor:
             if entry.note is not None and entry.rows is not None:
@@ -119,7 +119,7 @@ class Commits:
                 schema = self._schema(commit, entry.rows)
                 position = self._before + entry.position
                 answered = Answered(commit.number, commit.version, schema, entry.rows, position)
-                found.append((answered, Place(self._log, entry.after)))
+                found.append((answered, CommitPlace(self._log, entry.after)))
                 taken += max(1, entry.rows.height)
                 if taken >= rows:
                     break
@@ -127,18 +127,18 @@ class Commits:
             _make_durable(files)
         return found
 
-    def _read_shared(self, log: SharedResults, rows: int) -> list[tuple[Answered, Place]]:
+    def _read_shared(self, log: SharedResults, rows: int) -> list[tuple[Answered, CommitPlace]]:
         if self._cursor is None or self._row is None:
             self._row = self._start.position
             self._cursor = Cursor(log.files, Offset(self._start.number))
-        found: list[tuple[Answered, Place]] = []
+        found: list[tuple[Answered, CommitPlace]] = []
         taken, types = 0, log.era.types
         for one in log.read(self._cursor):
             key = one.version, tuple(one.rows.columns)
             if key not in self._schemas:
                 self._schemas[key] = schema_of(one.rows.schema, types)
             answered = Answered(one.number, one.version, self._schemas[key], one.rows, one.position)
-            found.append((answered, Place(self._log, one.after)))
+            found.append((answered, CommitPlace(self._log, one.after)))
             self._row = one.after.position
             taken += one.rows.height
             if taken >= rows:
@@ -161,18 +161,18 @@ class Commits:
     def _last(self) -> Commit | None:
         return next((last for log in reversed(self._logs()) if (last := _last_of(log)) is not None), None)
 
-    def end(self) -> Place:
+    def end(self) -> CommitPlace:
         """The place after the last commit at present."""
         logs = self._logs()
         number = next((n for n in reversed(range(len(logs))) if _last_of(logs[n]) is not None), 0)
         if not logs or _last_of(logs[number]) is None:
-            return Place()
+            return CommitPlace()
         log = logs[number]
         if isinstance(log, SharedResults):
             _make_durable(log.files)
-            return Place(number, Offset(StreamLog(log.files).end.number, log.era.position + log.rows))
+            return CommitPlace(number, Offset(StreamLog(log.files).end.number, log.era.position + log.rows))
         _make_durable(log)
-        return Place(number, StreamLog(log).end)
+        return CommitPlace(number, StreamLog(log).end)
 
     def nothing_yet(self) -> Answered:
         """An empty commit with the last number at present. It tells a sink that keeps its place to skip all

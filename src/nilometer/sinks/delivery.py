@@ -18,7 +18,7 @@ from nilometer.dataflow.failures import Caught
 from nilometer.errors import ConfigurationError, DataError, InternalError, NilometerError, ResourceError
 from nilometer.log.results.shared_results import SharedResults
 from nilometer.log.stream_log import StreamLog
-from nilometer.sinks.commits import Commits, Logs, Place
+from nilometer.sinks.commits import CommitPlace, Commits, Logs
 from nilometer.sinks.places import keep_place, kept_place
 from nilometer.sinks.sink import Answered, Sink
 from nilometer.types import SECOND
@@ -58,7 +58,7 @@ class Delivery:
         self._open = False
         # The next group to deliver: commits of one version, and where each ends. `_complete`: the next commit
         # is of another version.
-        self._group: list[tuple[Answered, Place]] = []
+        self._group: list[tuple[Answered, CommitPlace]] = []
         self._rows, self._complete = 0, False
         self._since = 0.0
         self._retry_at = 0.0
@@ -66,7 +66,7 @@ class Delivery:
         self.progress = Progress()
         self.error: NilometerError | None = None
         self.ended = False
-        self._counted: Place | None = None
+        self._counted: CommitPlace | None = None
 
     def step(self, *, all_of_it: bool = False) -> bool:
         """Deliver the commits that are due, or all of them. Returns whether anything was delivered. Failures
@@ -127,12 +127,12 @@ class Delivery:
             if kept is None and self.sink.start_now:
                 kept = self._commits.end()
                 self._keep(kept)
-            self._commits.seek(kept or Place())
+            self._commits.seek(kept or CommitPlace())
         if kept is None:
             # From here on, retention waits for the sink.
             self._tell_retention(self._commits.place)
 
-    def _count_trimmed(self, kept: Place | None) -> None:
+    def _count_trimmed(self, kept: CommitPlace | None) -> None:
         """Count, once, the rows between the stored place and the beginning of what is left."""
         if kept is not None and kept != self._counted:
             log = self._logs()[kept.log]
@@ -216,13 +216,13 @@ class Delivery:
         digest = blake2b(self.sink.name.encode(), digest_size=8).hexdigest()
         return f"sink-{self.sink.address.scheme}-{digest}"
 
-    def _kept(self) -> Place | None:
+    def _kept(self) -> CommitPlace | None:
         return kept_place(self._logs(), self.reader)
 
-    def _keep(self, place: Place) -> None:
+    def _keep(self, place: CommitPlace) -> None:
         keep_place(self._logs(), self.reader, place, self.sink.failpoint)
 
-    def _tell_retention(self, place: Place) -> None:
+    def _tell_retention(self, place: CommitPlace) -> None:
         """Store the place for retention, for a sink that itself knows which commits it has. If this fails,
         the log is kept a little longer.
         """

@@ -26,7 +26,7 @@ BESIDE = ".delivered"
 
 @dataclass(frozen=True)
 class Delivered:
-    """What the file holds."""
+    """The contents of the file."""
 
     origin: str
     commit: int | None = None

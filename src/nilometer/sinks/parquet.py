@@ -39,7 +39,7 @@ _NAME = re.compile(r"(\d+)-(\d+)\.parquet")
 
 @dataclass(frozen=True)
 class Mark:
-    """What the directory holds; `file` is the file of the last commit with rows."""
+    """The contents of the directory; `file` is the file of the last commit with rows."""
 
     origin: str
     commit: int

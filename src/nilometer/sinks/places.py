@@ -8,10 +8,10 @@ from nilometer.log.failpoints import Failpoint, nothing
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.readers import store_offset, stored_offset
 from nilometer.log.results.shared_results import SharedResults
-from nilometer.sinks.commits import Place, Source
+from nilometer.sinks.commits import CommitPlace, Source
 
 
-def kept_place(logs: Sequence[Source], reader: str) -> Place | None:
+def kept_place(logs: Sequence[Source], reader: str) -> CommitPlace | None:
     """The place that the reader has stored; None if it has stored none."""
     for log, files in reversed(list(enumerate(logs))):
         if isinstance(files, SharedResults):
@@ -21,11 +21,13 @@ def kept_place(logs: Sequence[Source], reader: str) -> Place | None:
         else:
             offset = stored_offset(files, reader)
         if offset is not None:
-            return Place(log, offset)
+            return CommitPlace(log, offset)
     return None
 
 
-def keep_place(logs: Sequence[Source], reader: str, place: Place, failpoint: Failpoint = nothing) -> None:
+def keep_place(
+    logs: Sequence[Source], reader: str, place: CommitPlace, failpoint: Failpoint = nothing
+) -> None:
     """Store the reader's place, durably."""
     log = logs[place.log]
     if isinstance(log, SharedResults):

@@ -23,7 +23,7 @@ from nilometer.log import Offset, StreamLog
 from nilometer.log.gaps import Continuity
 from nilometer.log.record import ENTRIES, Header, RecordKind
 from nilometer.log.segment import SegmentId, look, refuse, segment_ids
-from nilometer.spark.places import Place, Places
+from nilometer.spark.places import LogPlace, Places
 from nilometer.spark.records import reached_by, runs_of
 
 
@@ -39,7 +39,7 @@ class Piece:
     end: int
     skip: int
     rows: int
-    place: Place
+    place: LogPlace
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Admitted:
     header: Header
     skip: int
     rows: int
-    after: Place
+    after: LogPlace
 
 
 class HeaderWalk:
@@ -68,7 +68,7 @@ class HeaderWalk:
         self._headers: list[Header] = []
         self._end = 0
 
-    def steps(self, place: Place, limit: int | None = None) -> Iterator[Admitted]:
+    def steps(self, place: LogPlace, limit: int | None = None) -> Iterator[Admitted]:
         """The records from a place on, up to the present end. The last is cut so that there are at most
         `limit` rows.
         """
@@ -85,8 +85,8 @@ class HeaderWalk:
                 left -= max(1, step.rows)
             yield step
 
-    def _step(self, segment: SegmentId, header: Header, place: Place, limit: int | None) -> Admitted:
-        following = Place(
+    def _step(self, segment: SegmentId, header: Header, place: LogPlace, limit: int | None) -> Admitted:
+        following = LogPlace(
             header.number + 1,
             header.position + header.rows,
             place.watermark,
@@ -127,7 +127,7 @@ class HeaderWalk:
         assert isinstance(rows, pl.DataFrame)
         return rows.to_series().fill_null(NEVER).to_numpy()
 
-    def _first_tick(self, times: npt.NDArray[np.int64], place: Place) -> int | None:
+    def _first_tick(self, times: npt.NDArray[np.int64], place: LogPlace) -> int | None:
         """The tick of the first row that is not late."""
         if place.first_tick is not None:
             return place.first_tick

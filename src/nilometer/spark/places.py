@@ -20,7 +20,7 @@ from nilometer.spark.layout import Clock
 
 
 @dataclass(frozen=True)
-class Place:
+class LogPlace:
     """A place in one log: the next entry, the position of the next row, and the state of the door after the
     readings before it.
     """
@@ -38,9 +38,9 @@ class Place:
         return Offset(self.number, self.position)
 
     @staticmethod
-    def at(offset: Offset) -> Place:
+    def at(offset: Offset) -> LogPlace:
         """The place of a query that begins here, and has read nothing before."""
-        return Place(offset.number, offset.position)
+        return LogPlace(offset.number, offset.position)
 
     def door_numbers(self, stream: Stream, times: tuple[int, int], first_tick: int | None) -> dict[str, Any]:
         """The state of the door after rows with these least and greatest times; `first_tick` is that of the
@@ -67,14 +67,14 @@ class Places:
     has been read. `over`: the streams that have ended while others go on.
     """
 
-    streams: Mapping[str, Place]
+    streams: Mapping[str, LogPlace]
     ended: bool = False
     over: frozenset[str] = frozenset()
 
     @staticmethod
     def at(offsets: Mapping[str, Offset]) -> Places:
         """The places of a query that begins here."""
-        return Places({name: Place.at(offset) for name, offset in offsets.items()})
+        return Places({name: LogPlace.at(offset) for name, offset in offsets.items()})
 
     def as_json(self) -> dict[str, Any]:
         """The form that Spark stores."""
@@ -84,7 +84,7 @@ class Places:
     @staticmethod
     def of_json(found: Mapping[str, Any]) -> Places:
         """The inverse of `as_json`."""
-        places = {name: Place(**place) for name, place in found["streams"].items()}
+        places = {name: LogPlace(**place) for name, place in found["streams"].items()}
         return Places(places, found["ended"], frozenset(found.get("over", ())))
 
     @property

@@ -24,7 +24,7 @@ from nilometer.spark.job import Job
 from nilometer.spark.layout import BucketFlow, Clock, Fragment, divide
 from nilometer.spark.layout.work import since
 from nilometer.spark.packing import ANSWER, REPORT, Packet, addresses
-from nilometer.spark.places import Place, Places
+from nilometer.spark.places import LogPlace, Places
 from nilometer.spark.records import runs_of
 from nilometer.types import Schema
 
@@ -96,7 +96,7 @@ def _fed_by_others(job: Job, number: int) -> bool:
     return any(job.layout.fragments[each].stage > 0 for each in inputs)
 
 
-def _door(job: Job, place: Place, stream: str) -> Door:
+def _door(job: Job, place: LogPlace, stream: str) -> Door:
     """The stream's door in its state at a place."""
     door = Door(job.streams[stream])
     numbers = {

@@ -64,6 +64,15 @@ def test_each_offer_has_its_own_receipt() -> None:
     assert sorted(result.rows.get_column("id").to_list()) == [1, 3, 4, 5, 6]
 
 
+def test_equal_garbage_of_two_offers_is_in_both_receipts() -> None:
+    adapter = opened(Pushes(Room()))
+    offers = [offer(b"x", b'{"id": 1, "x": 1}'), offer(b"x"), offer(b'{"id": 2, "x": 1}')]
+    for each in offers:
+        adapter.put(each)
+    adapter.acknowledge(adapter.read().handle)
+    assert [each.done.result(0).garbled for each in offers] == [1, 1, 0]
+
+
 def test_what_is_shed_is_not_acknowledged() -> None:
     adapter = opened(Pushes(Room()))
     waiting = offer(b'{"id": 1, "x": 1}')

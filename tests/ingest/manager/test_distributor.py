@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from log.logs import COLUMNS, frame, scratch, small
 from nilometer.dataflow.sources import Batch, Entry, Heartbeat
 from nilometer.errors import ConfigurationError
-from nilometer.ingest.manager.distributor import Distributor, Start
+from nilometer.ingest.manager.distributor import Distributor, FeedStart
 from nilometer.ingest.manager.handed import Handed
 from nilometer.ingest.manager.ring import size_of
 from nilometer.log import Offset, StreamLog
@@ -82,7 +82,7 @@ class World:
     def come(self, query: str, starts: dict[str, Offset | None]) -> None:
         self.distributor.subscribe(
             query,
-            [Start(name, self.logs[name], self.durable[name], offset) for name, offset in starts.items()],
+            [FeedStart(name, self.logs[name], self.durable[name], offset) for name, offset in starts.items()],
         )
         self.started[query] = self.distributor.offsets(query)
         self.taken[query] = {name: [] for name in starts}

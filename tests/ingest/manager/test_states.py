@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nilometer.ingest.manager import disk, states
-from nilometer.ingest.manager.disk import Disk, DiskEvent, DiskState
-from nilometer.ingest.manager.states import Event, State, after
+from nilometer.ingest.manager.disk import DiskEvent, DiskHealth, DiskState
+from nilometer.ingest.manager.states import Event, SourceState, after
 
 
 def reached(table: dict[object, dict[object, object]], begin: object) -> set[object]:
@@ -19,23 +19,23 @@ def reached(table: dict[object, dict[object, object]], begin: object) -> set[obj
 
 def test_every_state_of_a_source_is_reached_and_left() -> None:
     table = {state: dict(row) for state, row in states.TRANSITIONS.items()}
-    assert set(table) == set(State)
-    for state in State:
-        assert reached(table, state) == set(State), state  # type: ignore[arg-type]
-        assert after(state, Event.CLOSE) is State.CLOSED
+    assert set(table) == set(SourceState)
+    for state in SourceState:
+        assert reached(table, state) == set(SourceState), state  # type: ignore[arg-type]
+        assert after(state, Event.CLOSE) is SourceState.CLOSED
     assert {event for row in table.values() for event in row} == set(Event)
 
 
 @pytest.mark.parametrize(
     ("state", "event"),
     [
-        (State.FAILED, Event.OPENED),
-        (State.ENDED, Event.END),
-        (State.FOLLOWING, Event.OPENED),
-        (State.OPEN, Event.LOG_BUSY),
+        (SourceState.FAILED, Event.OPENED),
+        (SourceState.ENDED, Event.END),
+        (SourceState.FOLLOWING, Event.OPENED),
+        (SourceState.OPEN, Event.LOG_BUSY),
     ],
 )
-def test_what_cannot_happen(state: State, event: Event) -> None:
+def test_what_cannot_happen(state: SourceState, event: Event) -> None:
     with pytest.raises(AssertionError, match=f"{event.name} cannot happen"):
         after(state, event)
 
@@ -48,14 +48,14 @@ def test_every_state_of_a_disk_is_reached_and_left() -> None:
 
 
 def test_a_disk_has_trouble_unless_it_is_ready() -> None:
-    full = Disk().refused(DiskEvent.APPEND_REFUSED, "no space", 5)
+    full = DiskHealth().refused(DiskEvent.APPEND_REFUSED, "no space", 5)
     assert (full.state, full.trouble, full.retry_at) == (DiskState.FULL, "no space", 5)
     assert full.done(DiskEvent.FLUSHED) == full, (
         "what was appended is durable; there is still no room for more"
     )
     stuck = full.refused(DiskEvent.FLUSH_REFUSED, "no sync", 9)
     assert (stuck.state, stuck.trouble) == (DiskState.STUCK, "no sync")
-    assert stuck.done(DiskEvent.FLUSHED) == Disk(retry_at=9)
-    assert full.done(DiskEvent.APPENDED) == Disk(retry_at=5)
+    assert stuck.done(DiskEvent.FLUSHED) == DiskHealth(retry_at=9)
+    assert full.done(DiskEvent.APPENDED) == DiskHealth(retry_at=5)
     with pytest.raises(AssertionError, match="APPENDED cannot happen to a disk that is STUCK"):
         stuck.done(DiskEvent.APPENDED)

@@ -19,7 +19,7 @@ from nilometer.dataflow.sources import Batch, Heartbeat
 from nilometer.errors import ConfigurationError, DataError
 from nilometer.ingest.adapters import Command, ReadResult
 from nilometer.ingest.adapters.adapter import Presence
-from nilometer.ingest.manager import State
+from nilometer.ingest.manager import SourceState
 from nilometer.log import LogDirectory, Offset
 from nilometer.types import DAY, MINUTE, SECOND
 
@@ -294,7 +294,7 @@ def test_closed_while_the_disk_is_full(station: Station) -> None:
     manager.poll()
     manager.unregister("q")
     assert well.closed == 1
-    assert manager.status("river").state is State.CLOSED
+    assert manager.status("river").state is SourceState.CLOSED
     station.pass_time(2 * SECOND)
     manager.poll()
     station.full.clear()
@@ -313,7 +313,7 @@ def test_a_source_that_raises_is_tried_again_and_the_others_go_on(station: Stati
         other.pour(some(3 * number))
         manager.poll()
         status = manager.status("river")
-        assert status.state is State.WAITING
+        assert status.state is SourceState.WAITING
         assert "the well is dry; trying again in" in str(status.trouble)
         station.pass_time(SECOND)
     assert station.rows("q", "lake") == some(0, 24)
@@ -321,7 +321,7 @@ def test_a_source_that_raises_is_tried_again_and_the_others_go_on(station: Stati
     well.pour(some(0))
     station.pass_time(2 * MINUTE)
     manager.poll()
-    assert manager.status("river").state is State.OPEN
+    assert manager.status("river").state is SourceState.OPEN
     assert manager.status("river").trouble is None
     assert station.rows("q") == some(0)
 
@@ -340,10 +340,10 @@ def test_a_source_whose_data_are_wrong_has_failed_and_the_others_go_on(
             assert manager.ended("river")
             assert not manager.ended("lake")
             status = manager.status("river")
-            assert (status.state, status.ended) == (State.FAILED, True)
+            assert (status.state, status.ended) == (SourceState.FAILED, True)
             assert "trying again" not in str(status.trouble)
             assert ("time" if number == 0 else "missing.csv") in str(status.trouble)
-            assert manager.state("river") == (State.FAILED, status.trouble)
+            assert manager.state("river") == (SourceState.FAILED, status.trouble)
             station.pass_time(5 * MINUTE)
         assert station.rows("q", "lake") == some(30 * number, 9)
         manager.unregister("q")
@@ -353,7 +353,7 @@ def test_a_source_whose_data_are_wrong_has_failed_and_the_others_go_on(
     while manager.poll():
         pass
     assert station.rows("q") == [(1, 1, 0.0)]
-    assert (manager.status("river").state, manager.status("river").trouble) == (State.ENDED, None)
+    assert (manager.status("river").state, manager.status("river").trouble) == (SourceState.ENDED, None)
 
 
 def test_what_was_read_before_a_source_failed_is_handed_on(station: Station) -> None:
@@ -364,14 +364,14 @@ def test_what_was_read_before_a_source_failed_is_handed_on(station: Station) -> 
     manager.poll()
     well.error = DataError("not water")
     manager.poll()
-    assert manager.state("river")[0] is State.FAILED
+    assert manager.state("river")[0] is SourceState.FAILED
     assert not manager.ended("river"), "what was read waits for room"
     station.full.clear()
     station.pass_time(2 * SECOND)
     manager.poll()
     assert station.rows("q") == some(0)
     assert manager.ended("river")
-    assert manager.state("river") == (State.FAILED, "not water")
+    assert manager.state("river") == (SourceState.FAILED, "not water")
     assert well.opened == 1
 
 
@@ -515,7 +515,7 @@ def test_following_a_log_that_another_writes(station: Station) -> None:
     manager.register("q", [RIVER])
     manager.register("all", [RIVER], {"river": Offset()})
     status = manager.status("river")
-    assert status.state is State.FOLLOWING
+    assert status.state is SourceState.FOLLOWING
     assert "being written by" in str(status.trouble)
     assert not well.opened
     theirs.append(frame(some(3)))
@@ -533,7 +533,7 @@ def test_following_a_log_that_another_writes(station: Station) -> None:
     station.pass_time(2 * SECOND)
     manager.poll()
     manager.poll()
-    assert manager.status("river").state is State.OPEN, "taken over"
+    assert manager.status("river").state is SourceState.OPEN, "taken over"
     assert station.rows("q") == some(6, 5)
     assert station.rows("all") == some(6, 5)
     assert manager.status("river").ledger == StreamLedger(received=12, appended=11, duplicate=1)

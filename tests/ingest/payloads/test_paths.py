@@ -199,6 +199,9 @@ def test_a_time_in_another_unit_than_the_declared_one_is_told() -> None:
     old = decode("CREATE STREAM s (time INT UNIT 'ms', v FLOAT) PUSHED", {"time": 1_772_344_800, "v": 1})
     assert old.rows["time"].to_list() == [1_772_344_800_000]
     assert old.fields.remarks == {"near 1970: it looks like seconds, and is read as milliseconds": 1}
+    unset = decode("CREATE STREAM s (time TIME, v FLOAT) PUSHED", {"time": 12_345, "v": 1})
+    told = "near 1970: too small a number for a time of today, and read as microseconds; is the clock set?"
+    assert unset.fields.remarks == {told: 1}
     relative = decode(seconds, {"time": 90, "v": 1})
     assert (relative.rows["time"].to_list(), relative.fields.remarks) == ([90 * SECOND], {})
 

@@ -58,6 +58,11 @@ def test_a_changed_filter_knows_which_readings_are_late() -> None:
     assert run(Case(27, frozenset({Fault.NETWORK, Fault.QUERIES}), steps=10)).wrong is None
 
 
+def test_a_status_that_the_disk_refuses_to_tell_stops_nothing() -> None:
+    faults = frozenset({Fault.KILLS, Fault.DISK, Fault.NETWORK, Fault.STREAMS})
+    assert run(Case(597, faults, steps=13)).wrong is None
+
+
 @pytest.mark.long
 def test_many_seeds_keep_every_promise() -> None:
     tally = run_all(Case(seed, ALL) for seed in range(SEEDS, SEEDS + LONG_SEEDS))

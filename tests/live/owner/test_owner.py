@@ -183,6 +183,24 @@ def test_an_embedded_owner_gives_way_to_one_that_stays(tmp_path: Path) -> None:
         live.close()
 
 
+def test_each_embedded_owner_that_comes_in_between_gives_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = [OwnerLock(tmp_path, embedded=True)]
+    asked: list[int] = []
+
+    def give_way(directory: Path) -> None:
+        held.pop().release()
+        asked.append(len(asked))
+        if len(asked) < 3:  # another command was quicker
+            held.append(OwnerLock(directory, embedded=True))
+
+    monkeypatch.setattr(owner_module, "_ask_to_give_way", give_way)
+    monkeypatch.setattr(owner_module, "GIVING_WAY", 0.1)
+    owner_module.take_lock(tmp_path, embedded=False).release()
+    assert len(asked) == 3
+
+
 def test_an_embedded_owner_answers_others_while_its_rows_wait(tmp_path: Path) -> None:
     database = field(tmp_path)
     write(tmp_path, 0, 3)

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -47,29 +48,38 @@ class Browser:
     """One browser with one page. `errors` has what the page's scripts or its policy complained about."""
 
     def __init__(self) -> None:
-        found = program()
-        assert found is not None, "Chromium is not installed"
-        self._folder = tempfile.TemporaryDirectory()
-        self._process = subprocess.Popen(
-            [found, *FLAGS, f"--user-data-dir={self._folder.name}", "about:blank"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stderr is not None
-        port = None
-        for line in self._process.stderr:
-            if told := re.search(r"ws://[^:]+:(\d+)/", line):
-                port = int(told[1])
-                break
-        assert port is not None, "Chromium did not start"
-        # Its messages must be read, or it stops when the pipe is full.
-        self._reader = subprocess.Popen(["cat"], stdin=self._process.stderr, stdout=subprocess.DEVNULL)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=PATIENCE) as reply:
-            pages = [page for page in json.load(reply) if page["type"] == "page"]
-        self._socket = connect(pages[0]["webSocketDebuggerUrl"], max_size=64 << 20, compression=None)
+        self._stack = ExitStack()
         self._number = 0
         self.errors: list[str] = []
+        try:
+            self._open()
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def _open(self) -> None:
+        found = program()
+        assert found is not None, "Chromium is not installed"
+        folder = self._stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        said = self._stack.enter_context((Path(folder) / "said").open("w+"))
+        process = subprocess.Popen(
+            [found, *FLAGS, f"--user-data-dir={folder}/profile", "about:blank"],
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+        )
+        self._stack.callback(process.wait, PATIENCE)
+        self._stack.callback(process.terminate)
+        port, until = None, time.monotonic() + PATIENCE
+        while port is None:
+            assert process.poll() is None, "Chromium has ended"
+            assert time.monotonic() < until, "Chromium does not start"
+            told = re.search(r"ws://[^:]+:(\d+)/", (Path(folder) / "said").read_text())
+            port = None if told is None else int(told[1])
+            time.sleep(0.02)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=PATIENCE) as reply:
+            pages = [page for page in json.load(reply) if page["type"] == "page"]
+        address = pages[0]["webSocketDebuggerUrl"]
+        self._socket = self._stack.enter_context(connect(address, max_size=64 << 20, compression=None))
         for domain in ("Page", "Runtime", "Log", "Network", "Accessibility", "Performance"):
             self.send(f"{domain}.enable")
 
@@ -146,7 +156,8 @@ class Browser:
 
     def key(self, key: str, code: str | None = None, modifiers: int = 0) -> None:
         """Press a key."""
-        keys = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        arrows = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        keys = arrows | {"Enter": 13, "Escape": 27, "Delete": 46}
         for kind in ("rawKeyDown", "keyUp"):
             self.send(
                 "Input.dispatchKeyEvent",
@@ -182,13 +193,7 @@ class Browser:
 
     def close(self) -> None:
         """End it."""
-        self._socket.close()
-        self._process.terminate()
-        self._process.wait(PATIENCE)
-        self._reader.wait(PATIENCE)
-        assert self._process.stderr is not None
-        self._process.stderr.close()
-        self._folder.cleanup()
+        self._stack.close()
 
     def __enter__(self) -> Self:
         return self

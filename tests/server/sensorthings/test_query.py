@@ -158,6 +158,7 @@ def test_order_top_skip_count_and_pages(things: Things) -> None:
     assert results(things, ROOF, orderby="result desc", top="2") == [44, 34]
     assert results(things, ROOF, orderby="phenomenonTime desc", top="2", skip="1") == [34, 24]
     assert results(things, ROOF, orderby="result mod 20, phenomenonTime desc") == [44, 24, 4, 34, 14]
+    assert results(things, ROOF, orderby="validTime,5,result desc", top="1") == [44]
     assert things.ids("Things", orderby="name") == ["air:a:1/2", 1, "air:roof", "air:yard"]
     assert things.ids("Things", orderby="properties/rooms desc,name desc", top="1") == [1]
     assert things.get("Things", count="true", top="0") == {"@iot.count": 4, "value": []}

@@ -11,13 +11,14 @@ from typing import Final
 
 from nilometer.algebra.table_function import TableFunction
 from nilometer.algebra.table_functions.latest import LATEST
+from nilometer.algebra.table_functions.phenomena import CURRENT, PHENOMENA, PREDICT
 from nilometer.algebra.table_functions.resample import RESAMPLE
 from nilometer.algebra.table_functions.session import SESSION
 from nilometer.algebra.table_functions.silent import SILENT
 from nilometer.algebra.table_functions.similar import SIMILAR
 
 TABLE_FUNCTIONS: Final[dict[str, TableFunction]] = {
-    each.name: each for each in (SIMILAR, SILENT, LATEST, RESAMPLE, SESSION)
+    each.name: each for each in (SIMILAR, SILENT, LATEST, RESAMPLE, SESSION, PHENOMENA, CURRENT, PREDICT)
 }
 
 
@@ -27,4 +28,15 @@ def operators() -> dict[str, TableFunction]:
     return {part.operator: part for part in both}
 
 
-__all__ = ["LATEST", "RESAMPLE", "SESSION", "SILENT", "SIMILAR", "TABLE_FUNCTIONS", "operators"]
+__all__ = [
+    "CURRENT",
+    "LATEST",
+    "PHENOMENA",
+    "PREDICT",
+    "RESAMPLE",
+    "SESSION",
+    "SILENT",
+    "SIMILAR",
+    "TABLE_FUNCTIONS",
+    "operators",
+]

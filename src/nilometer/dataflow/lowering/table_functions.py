@@ -1,11 +1,10 @@
 """Lowers the table functions of FROM. `SPECS` maps the name of an operator to the function that makes its
-Spec from a call and the schema of its input."""
+Spec from a call, the schema of its input and that of a table beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from nilometer.algebra.table_function import FunctionCall
 from nilometer.dataflow.dataflow import Dataflow
 from nilometer.operators.last_of_each.latest import Latest
 from nilometer.operators.last_of_each.resample import Resample
@@ -13,15 +12,20 @@ from nilometer.operators.logic import Spec
 from nilometer.operators.session import Session
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar.similar import Similar
+from nilometer.phenomena.candidates import Candidates
+from nilometer.phenomena.track import Track
 from nilometer.plan.physical import TableFunction
-from nilometer.types import Schema
 
-SPECS: dict[str, Callable[[FunctionCall, Schema], Spec]] = {
+SPECS: dict[str, Callable[..., Spec]] = {
     "SN_JOIN": Similar.of,
     "SILENT": Silent.of,
     "LATEST": Latest.of,
     "RESAMPLE": Resample.of,
     "SESSION": Session.of,
+    "PH_CANDIDATES": Candidates,
+    "PH_TRACK": Track,
+    "PH_CURRENT": Track,
+    "PH_PREDICT": Track,
 }
 
 
@@ -32,4 +36,6 @@ def table_function(node: TableFunction, flow: Dataflow) -> int:
 
 def spec_of(node: TableFunction) -> Spec:
     """The Spec of the function's operator."""
+    if node.beside is not None:
+        return SPECS[node.operator](node.call, node.input.schema, node.beside.schema)
     return SPECS[node.operator](node.call, node.input.schema)

@@ -64,7 +64,8 @@ def _almost_numbers(column: pl.Series) -> tuple[Type, tuple[str, ...], list[str]
     numbers = texts.cast(pl.Float64, strict=False)
     present = texts.is_not_null() & (texts != "") & (texts.str.to_lowercase() != "null")
     odd = texts.filter(present & numbers.is_null())
-    if odd.len() * 10 > int(present.sum()) or not odd.len():
+    few = 10 if not odd.is_in(list(MARKS)).all() else 2
+    if odd.len() * few > int(present.sum()) or not odd.len():
         return Type(Kind.STRING), (), []
     kinds = odd.value_counts(sort=True)
     found = kinds.get_column(texts.name).to_list()

@@ -6,7 +6,7 @@ The result is a declaration that could stand in schema.sql, with what was found 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,8 @@ from nilometer.engine.inspecting.rhythm import MEASURED, Rhythm, rhythm_of
 from nilometer.engine.inspecting.sample import Sample
 from nilometer.engine.inspecting.times import Times, find_times
 from nilometer.errors import DataError
-from nilometer.types import Column, Kind, format_duration, format_time
+from nilometer.ingest.readers.files import has_leading_zeros
+from nilometer.types import STRING, Column, Kind, format_duration, format_time
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ def inspect_sample(sample: Sample, into: Path | None = None) -> Inspection:
     others = [name for name in rows.columns if times is None or name != times.column]
     fields = {name: field for name in others if (field := find_field(rows[name])) is not None}
     source = _source(sample, fields, moments)
+    if source is not None and source in fields and has_leading_zeros(rows[source]):
+        fields[source] = replace(fields[source], type=STRING, unit=None)
     rhythm = rhythm_of(moments, None if source is None else rows[source], rows)
     if rhythm is None:
         raise DataError(f"no row of '{sample.label}' has a time that can be read")
@@ -135,7 +138,8 @@ def _facts(sample: Sample, times: Times | None, source: str | None, rhythm: Rhyt
         facts += times.remarks
         unread = sample.columns.height - rhythm.rows
         if unread:
-            facts.append(f"{unread} rows have no time that can be read: they are set aside as garbled")
+            rows = "row has" if unread == 1 else "rows have"
+            facts.append(f"{unread} {rows} no time that can be read, and would be garbled")
     if rhythm.interval is not None:
         how = "on the grid" if rhythm.regular else "about" if rhythm.steady else "irregular, in the middle"
         facts.append(f"a sensor sends every {format_duration(rhythm.interval)} ({how})")

@@ -33,6 +33,8 @@ FORMATS = (
 """The formats that are tried, the more usual first."""
 TRIED = 1_000
 """The number of values with which a format is tried."""
+SHORT_NAMES = ("t", "at", "when", "utc", "unix", "epoch")
+"""Names of columns whose numbers are times if they are of present days."""
 LEAST = 0.9
 """The share of a column's values that must be times."""
 _UNITS = {"seconds": "s", "milliseconds": "ms", "microseconds": "us"}
@@ -53,12 +55,15 @@ class Times:
 
 def find_times(columns: pl.DataFrame) -> Times | None:
     """The times of the data; None if no column looks like times."""
+    short = [name for name in columns.columns if name.lower() in SHORT_NAMES]
     named = [name for wanted in TIME_NAMES for name in columns.columns if name.lower() == wanted]
     like = [name for name in columns.columns if any(part in name.lower() for part in ("time", "date", "ts"))]
     found = {}
     for name in dict.fromkeys((*named, *like, *columns.columns)):
         nameless = re.fullmatch(r"column_\d+", name) is not None
-        times = _times(columns[name], told=name in named or name in like or nameless)
+        times = _times(columns[name], told=name in named or name in like or name in short or nameless)
+        if name in short and times is not None and times.unit is not None and times.remarks:
+            continue  # numbers of another size: `t` may be a temperature
         if times is not None and not (nameless and times.remarks and times.unit):
             if name in named:
                 return times

@@ -147,7 +147,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What the live queries need from a sensor. None leaves a setting unchanged. Durations are in
+    """The live queries' needs from a sensor. None leaves a setting unchanged. Durations are in
     microseconds.
 
     `interval` 0 means the sensor's own rate. If `intervals` are given, a reading at a multiple of any of them is

@@ -59,6 +59,7 @@ from nilometer.memory import budget
 from nilometer.types import DAY, SECOND
 
 STATUS, COMMAND, SUMMARY = "/status", "/command", "/summary"
+SPECIAL = (STATUS, SUMMARY)
 RECEIVE = 20_000
 SESSION = 7 * DAY
 COMMANDS = 10_000
@@ -170,17 +171,17 @@ class MqttAdapter(Adapter):
         self._client.loop_start()
 
     def read(self) -> ReadResult:
-        items = self._run()
+        items, plain = self._run()
         if not items:
             return self.nothing(Status.NO_VALUE if self._open else Status.END)
         handle = Acknowledgement(tuple((item[3], item[4]) for item in items if item[4]))
         arrival = items[-1][2]
-        items, strange = self._own(items)
-        statuses = [item for item in items if self._is_status(item[1])]
+        items, strange = self._own(items, plain=plain)
+        statuses = [] if plain else [item for item in items if self._is_status(item[1])]
         data = items if not statuses else [item for item in items if not self._is_status(item[1])]
         data = [item for item in data if not item[1].endswith(COMMAND)] if self._anywhere else data
         presences, garbled = self._presences(statuses)
-        if data and self._is_summary(data[0][1]):
+        if data and not plain and self._is_summary(data[0][1]):
             return self._summaries(data, presences, strange + garbled, arrival, handle)
         payloads, topics, arrived, _, _ = zip(*data, strict=True) if data else ((), (), (), (), ())
         self._learn(topics)
@@ -195,11 +196,13 @@ class MqttAdapter(Adapter):
             fields=decoded.fields,
         )
 
-    def _run(self) -> list[_Item]:
+    def _run(self) -> tuple[list[_Item], bool]:
         """The next messages: readings or summaries, not both, so that these keep their order in the log. Statuses
-        stay where they are."""
+        stay where they are. Then whether all are plain readings by their topics, as most are: one look at each."""
         items = self._left or list(self._inbox.take())
         self._left = []
+        if not any(item[1].endswith(SPECIAL) for item in items):
+            return items, True
         run: bool | None = None
         for place, item in enumerate(items):
             if self._is_status(item[1]):
@@ -208,9 +211,9 @@ class MqttAdapter(Adapter):
             if run is not None and summary != run:
                 self._left = items[place:]
                 self._inbox.wake.set()  # there is more to read
-                return items[:place]
+                return items[:place], False
             run = summary
-        return items
+        return items, False
 
     def _summaries(
         self,
@@ -347,10 +350,10 @@ class MqttAdapter(Adapter):
 
     # ---- status and topics -------------------------------------------------------------------------------------------
 
-    def _own(self, items: list[_Item]) -> tuple[list[_Item], tuple[Garbled, ...]]:
+    def _own(self, items: list[_Item], *, plain: bool) -> tuple[list[_Item], tuple[Garbled, ...]]:
         """Split messages into those of our topics and the others. A session brings all topics it was ever
         subscribed to, even by another client."""
-        topics = [self._plain(item[1]) for item in items]
+        topics = [item[1] if plain else self._plain(item[1]) for item in items]
         ours = self.pattern.matches(pl.Series(topics, dtype=pl.String))
         if ours.all():
             return items, ()

@@ -150,10 +150,10 @@ class PushAdapter(Adapter):
         assert decoded.messages is not None, "a decoder that does not say whose the rows are"
         ends = np.cumsum([len(offer.payloads) for offer in offers])
         at = np.searchsorted(decoded.messages.to_numpy(), ends, side="left")
-        owner = {id(payload): offer for offer in offers for payload in offer.payloads}
         letters: dict[Offer, list[Garbled]] = {offer: [] for offer in offers}
         for letter in decoded.garbled:
-            letters[owner[id(letter.payload)]].append(letter)
+            assert letter.message is not None, "a letter of which nobody knows the sender"
+            letters[offers[int(np.searchsorted(ends, letter.message, side="right"))]].append(letter)
         begin, found = 0, []
         for offer, end in zip(offers, at.tolist(), strict=True):
             found.append((offer, Decoded(decoded.rows[begin:end], tuple(letters[offer]))))

@@ -30,7 +30,7 @@ the process is killed.
 from nilometer.ingest.manager.clocks import running, wall
 from nilometer.ingest.manager.entrance import Entrance
 from nilometer.ingest.manager.settings import ManagerSettings
-from nilometer.ingest.manager.states import State
+from nilometer.ingest.manager.states import SourceState
 from nilometer.ingest.manager.status import StreamStatus
 from nilometer.ingest.manager.stream_manager import Listener, StreamManager
 
@@ -38,7 +38,7 @@ __all__ = [
     "StreamManager",
     "ManagerSettings",
     "StreamStatus",
-    "State",
+    "SourceState",
     "Listener",
     "Entrance",
     "running",

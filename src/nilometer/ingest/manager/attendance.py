@@ -45,7 +45,7 @@ class Attendance:
     def heard(self, ids: pl.Series, now: int) -> None:
         """Count one reading for each of these ids."""
         if len(ids):
-            self._note(ids.drop_nulls().alias(_ID), now, 1)
+            self._note((ids.drop_nulls() if ids.null_count() else ids).alias(_ID), now, 1)
 
     def expect(self, interval: int | None, now: int, each: pl.DataFrame | None = None) -> None:
         """Expect a reading per `interval` from now on; for the sensors in `each` (id, interval), per their
@@ -98,12 +98,10 @@ class Attendance:
 
     def _note(self, ids: pl.Series, now: int, count: int) -> None:
         found = ids.to_frame().group_by(_ID).len(_COUNT)
-        piece = found.select(
-            _ID,
-            pl.lit(now, dtype=pl.Int64).alias(_FIRST),
-            pl.lit(now, dtype=pl.Int64).alias(_LAST),
-            (pl.col(_COUNT) * count).cast(pl.Int64),
-        )
+        # Series by Series: for a small batch a lazy plan would cost more than the work itself.
+        moment = pl.Series(_FIRST, [now], dtype=pl.Int64).new_from_index(0, found.height)
+        counts = found.get_column(_COUNT).cast(pl.Int64) * count
+        piece = pl.DataFrame([found.get_column(_ID), moment, moment.alias(_LAST), counts])
         self._pieces.append(piece)
         if len(self._pieces) >= _PIECES:
             self._sensors()

@@ -60,7 +60,7 @@ TRANSITIONS: Mapping[DiskState, Mapping[DiskEvent, DiskState]] = {
 
 
 @dataclass(frozen=True)
-class Disk:
+class DiskHealth:
     """`trouble` says why the disk accepts nothing; None if it does. The next try is at `retry_at`, by the
     smooth clock."""
 
@@ -68,14 +68,14 @@ class Disk:
     trouble: str | None = None
     retry_at: int = 0
 
-    def done(self, event: DiskEvent) -> Disk:
+    def done(self, event: DiskEvent) -> DiskHealth:
         """The disk after a write that succeeded."""
         state = self._after(event)
         return replace(self, state=state, trouble=None if state is DiskState.READY else self.trouble)
 
-    def refused(self, event: DiskEvent, trouble: str, retry_at: int) -> Disk:
+    def refused(self, event: DiskEvent, trouble: str, retry_at: int) -> DiskHealth:
         """The disk after a write that failed."""
-        return Disk(self._after(event), trouble, retry_at)
+        return DiskHealth(self._after(event), trouble, retry_at)
 
     def _after(self, event: DiskEvent) -> DiskState:
         following = TRANSITIONS[self.state].get(event)

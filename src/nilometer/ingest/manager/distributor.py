@@ -24,7 +24,7 @@ from nilometer.log import Offset, StreamLog
 
 
 @dataclass(frozen=True)
-class Start:
+class FeedStart:
     """A stream of a query. The log is durable up to `durable` (None: all of it). The query reads from
     `offset` on (None: from the durable end)."""
 
@@ -51,7 +51,7 @@ class Distributor:
 
     # ---- queries ---------------------------------------------------------------------------------------------------------
 
-    def subscribe(self, query: str, starts: Iterable[Start]) -> None:
+    def subscribe(self, query: str, starts: Iterable[FeedStart]) -> None:
         """Start to pass the entries of these streams to the query."""
         if query in self._feeds:
             raise ConfigurationError(f"query '{query}' is registered already", hint="give it another name")

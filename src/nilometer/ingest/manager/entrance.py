@@ -53,7 +53,7 @@ class Entrance:
         self.ledger = StreamLedger(**books)
         self._noted: StreamLedger | None = self.ledger
         self.fields = FieldCounts.from_json(note.get("fields"))
-        """What the payloads lacked, or had beyond the declaration."""
+        """The fields that payloads lacked, or had beyond the declaration."""
         self.sessions: dict[str, int] = dict(note.get("sessions", {}))
         """The sessions that servers keep for us, and how often each was lost."""
         self._source = source

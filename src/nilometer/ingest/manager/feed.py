@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nilometer.dataflow.sources import Batch, Entry
-from nilometer.ingest.manager.ring import Place, Ring
+from nilometer.ingest.manager.ring import Ring, RingPlace
 from nilometer.log import Offset, StreamLog
 from nilometer.log.reader import Cursor
 
@@ -25,7 +25,7 @@ class Feed:
         self.skipped = 0
         """The rows that were deleted from the log before the feed had read them."""
         self._cursor: Cursor | None = None
-        self._place: Place | None = ring.join(offset) if ring.reaches(offset) else None
+        self._place: RingPlace | None = ring.join(offset) if ring.reaches(offset) else None
 
     @property
     def behind(self) -> bool:

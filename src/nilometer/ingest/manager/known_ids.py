@@ -49,5 +49,6 @@ class KnownIds:
 def _numbers(ids: pl.Series) -> npt.NDArray[np.uint64]:
     """A number for each id; NULL has any."""
     if ids.dtype == pl.Int64:
-        return np.asarray(ids.fill_null(0).to_numpy()).view(np.uint64)
+        whole = ids.fill_null(0) if ids.null_count() else ids
+        return np.asarray(whole.to_numpy()).view(np.uint64)
     return np.asarray(ids.hash(seed=0).to_numpy())

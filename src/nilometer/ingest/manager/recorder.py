@@ -11,6 +11,7 @@ readings it shed, never what it appended. Entries are handed on once, in log ord
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,11 +19,11 @@ from typing import Any
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow.ledger import StreamLedger
 from nilometer.dataflow.sources import Batch, Entry, Heartbeat
-from nilometer.errors import ResourceError
+from nilometer.errors import DataError, ResourceError
 from nilometer.ingest.adapters.adapter import ReadResult
 from nilometer.ingest.manager.backlog import Backlog, Shed
 from nilometer.ingest.manager.clocks import Clocks
-from nilometer.ingest.manager.disk import Disk, DiskEvent, DiskState
+from nilometer.ingest.manager.disk import DiskEvent, DiskHealth, DiskState
 from nilometer.ingest.manager.distributor import Distributor
 from nilometer.ingest.manager.entrance import Entrance
 from nilometer.ingest.manager.handed import Handed
@@ -71,7 +72,7 @@ class Recorder:
         )
         self.entrance: Entrance | None = None
         self.durable: Offset | None = None
-        self.disk = Disk(retry_at=clocks.smooth())
+        self.disk = DiskHealth(retry_at=clocks.smooth())
         self.order = Order(stream)
         self._stream = stream
         self._name = stream.name.lower()
@@ -81,6 +82,7 @@ class Recorder:
         self._pending = Pending()
         self._promises = Promises()
         self._demands: deque[dict[str, Any]] = deque(maxlen=DEMANDS)
+        self._rested: tuple[dict[str, Any], Offset] = {}, Offset()
 
     # ---- becoming the writer ---------------------------------------------------------------------------------------------
 
@@ -240,25 +242,32 @@ class Recorder:
         """The stream's books. If another process writes the log: the books last written to it."""
         if self.entrance is not None:
             return self.entrance.ledger
-        note = self.log.note or {}
-        end = self.log.end.position
-        return StreamLedger(**note.get("ledger", {"received": end, "appended": end}))
+        note, end = self._at_rest()
+        books = note.get("ledger", {"received": end.position, "appended": end.position})
+        return StreamLedger(**books)
 
     @property
     def fields(self) -> FieldCounts:
-        """What the payloads lacked, or had beyond the declaration."""
+        """The fields that payloads lacked, or had beyond the declaration."""
         if self.entrance is not None:
             return self.entrance.fields
-        return FieldCounts.from_json((self.log.note or {}).get("fields"))
+        return FieldCounts.from_json(self._at_rest()[0].get("fields"))
 
     @property
     def sessions_lost(self) -> int:
         """How often servers have lost a session in which they kept readings for us, over all times."""
         if self.entrance is not None:
             return sum(self.entrance.sessions.values())
-        return sum((self.log.note or {}).get("sessions", {}).values())
+        return sum(self._at_rest()[0].get("sessions", {}).values())
 
     @property
     def log_end(self) -> Offset:
         """The offset at which the log ends."""
-        return self.log.end if self.entrance is not None or self.log.exists else Offset()
+        return self.log.end if self.entrance is not None else self._at_rest()[1]
+
+    def _at_rest(self) -> tuple[dict[str, Any], Offset]:
+        """The last note and the end of a log that this process does not write: as they were last read, if the disk
+        refuses or the log is damaged. Nobody stops because a status cannot be told."""
+        with contextlib.suppress(ResourceError, DataError):
+            self._rested = self.log.note or {}, self.log.end if self.log.exists else Offset()
+        return self._rested

@@ -1,7 +1,7 @@
 """The recent entries of one stream: one copy for all queries, kept until the last query has read it.
 
 This is the second scheme of STEAM (steam.txt section 5.2): S buffers of tuples and Q queues of references.
-The buffer is this ring, and its unit is an entry of the log. A query's queue of references is one `Place`,
+The buffer is this ring, and its unit is an entry of the log. A query's queue of references is one `RingPlace`,
 because every query reads the entries in order.
 
     entries   e7:1   e8:2   e9:2 | e10:3     the number of places that are still to read the entry
@@ -35,7 +35,7 @@ class Usage:
 
 
 @dataclass(eq=False, slots=True)
-class Place:
+class RingPlace:
     """Where a query stands in a ring: the sequence number of the entry that it reads next."""
 
     sequence: int
@@ -64,9 +64,9 @@ class Ring:
         self._usage = usage
         self._entries: deque[_Kept] = deque()
         self._first = 0
-        self._places: set[Place] = set()
+        self._places: set[RingPlace] = set()
 
-    def __contains__(self, place: Place | None) -> bool:
+    def __contains__(self, place: RingPlace | None) -> bool:
         return place in self._places
 
     @property
@@ -99,16 +99,16 @@ class Ring:
         """Whether the ring holds every entry from the offset on."""
         return offset.number >= (self._entries[0].handed.at if self._entries else self.tail).number
 
-    def join(self, offset: Offset) -> Place:
+    def join(self, offset: Offset) -> RingPlace:
         """Add a place at the entry that contains the offset. The ring must reach the offset."""
         read = sum(kept.handed.after.number <= offset.number for kept in self._entries)
         for kept in islice(self._entries, read, None):
             kept.readers += 1
-        place = Place(self._first + read)
+        place = RingPlace(self._first + read)
         self._places.add(place)
         return place
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: RingPlace) -> None:
         """Remove a place, if it is still in the ring."""
         if place in self._places:
             self._places.remove(place)
@@ -116,7 +116,7 @@ class Ring:
                 kept.readers -= 1
             self._release()
 
-    def turn(self, place: Place) -> int | None:
+    def turn(self, place: RingPlace) -> int | None:
         """The turn of the place's next entry; None if there is no durable one."""
         number = place.sequence - self._first
         if number < len(self._entries):
@@ -125,7 +125,7 @@ class Ring:
                 return kept.turn
         return None
 
-    def read(self, place: Place) -> Handed:
+    def read(self, place: RingPlace) -> Handed:
         """Return the place's next entry, which must be durable, and move the place on."""
         kept = self._entries[place.sequence - self._first]
         place.sequence += 1

@@ -32,7 +32,7 @@ from nilometer.ingest.manager.distributor import Distributor
 from nilometer.ingest.manager.follower import Follower
 from nilometer.ingest.manager.recorder import Recorder
 from nilometer.ingest.manager.settings import ManagerSettings
-from nilometer.ingest.manager.states import Event, State, after
+from nilometer.ingest.manager.states import Event, SourceState, after
 from nilometer.ingest.manager.status import StreamStatus
 from nilometer.log import BusyError, Offset, StreamLog
 from nilometer.types import SECOND
@@ -65,7 +65,7 @@ class Source:
         declared: Sequence[int | str] = (),
     ) -> None:
         self.stream = stream
-        self.state = State.CLOSED
+        self.state = SourceState.CLOSED
         self.begin = Offset()
         """The offset from which entries are handed on when the source is opened."""
         self.recorder = Recorder(stream, log, clocks, settings, distributor)
@@ -103,7 +103,7 @@ class Source:
         try:
             if self.recorder.entrance is None:
                 self._enter()
-            if self.state is not State.FOLLOWING:
+            if self.state is not SourceState.FOLLOWING:
                 self._open_adapter()
         except (DataError, ConfigurationError) as error:
             self._failed_for_good(error)
@@ -196,9 +196,9 @@ class Source:
     def due(self) -> int | None:
         """The time of the next turn, by the smooth clock; None: when the adapter's event is set."""
         moments = [self.recorder.due]
-        if self.state in (State.WAITING, State.FOLLOWING):
+        if self.state in (SourceState.WAITING, SourceState.FOLLOWING):
             moments.append(self._turn.at)
-        elif self.state is State.OPEN and not self.recorder.blocked:
+        elif self.state is SourceState.OPEN and not self.recorder.blocked:
             moments.append(self._read_due())
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -218,14 +218,14 @@ class Source:
         """Read the source once, if it is due. The readings wait to be appended."""
         now = self._clocks.smooth()
         match self.state:
-            case State.WAITING if now >= self._turn.at:
+            case SourceState.WAITING if now >= self._turn.at:
                 self.open()
-            case State.FOLLOWING if now >= self._turn.at:
+            case SourceState.FOLLOWING if now >= self._turn.at:
                 self._turn = replace(self._turn, at=now + self._settings.look)
                 self._look_for_takeover(now)
             case _:
                 pass
-        if self.state is not State.OPEN or self.recorder.blocked:
+        if self.state is not SourceState.OPEN or self.recorder.blocked:
             return None
         assert self._adapter is not None
         try:
@@ -297,7 +297,7 @@ class Source:
             return False
         entries, handles = settled
         self._acknowledge(handles)
-        if self.state is State.ENDED and self.recorder.settled:
+        if self.state is SourceState.ENDED and self.recorder.settled:
             self._close_adapter()
         return entries or bool(handles)
 
@@ -338,7 +338,7 @@ class Source:
 
     def command(self, sensor: int | str, command: Command) -> bool:
         """Send a command to a sensor. Returns False if it cannot be sent."""
-        if self._adapter is None or self.state is not State.OPEN:
+        if self._adapter is None or self.state is not SourceState.OPEN:
             return False
         try:
             return self._adapter.command(sensor, command)
@@ -350,7 +350,12 @@ class Source:
         """Reopen a source that waits for a time of the wall clock: after a jump it would wait too long, or
         not at all."""
         adapter = self._adapter
-        if self.state is State.OPEN and adapter is not None and not adapter.paced and adapter.due is not None:
+        if (
+            self.state is SourceState.OPEN
+            and adapter is not None
+            and not adapter.paced
+            and adapter.due is not None
+        ):
             try:
                 adapter.close()
                 self._open_adapter()
@@ -367,7 +372,7 @@ class Source:
     @property
     def ended(self) -> bool:
         """Whether the source has ended or failed (see `trouble`), and all its readings are handed on."""
-        return self.state in (State.ENDED, State.FAILED) and self.recorder.settled
+        return self.state in (SourceState.ENDED, SourceState.FAILED) and self.recorder.settled
 
     @property
     def trouble(self) -> str | None:
@@ -379,7 +384,7 @@ class Source:
         """The status of the stream, with the names of the queries that read it."""
         now = self._clocks.smooth()
         attended = Attended(None, None, 0, ())
-        if self.state in (State.OPEN, State.WAITING):
+        if self.state in (SourceState.OPEN, SourceState.WAITING):
             attended = self._arrivals.attendance.report(now)
         return StreamStatus(
             self.stream.name,

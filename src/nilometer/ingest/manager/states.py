@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from enum import Enum, StrEnum, auto
 
 
-class State(StrEnum):
+class SourceState(StrEnum):
     """The states of a stream's source. FOLLOWING: another process writes the log, and this one reads it.
     WAITING: the source will be opened again. FAILED: it will not, because the error would come again."""
 
@@ -55,37 +55,37 @@ class Event(Enum):
 
 
 _TRIED = {
-    Event.LOG_BUSY: State.FOLLOWING,
-    Event.LOG_TAKEN: State.WAITING,
-    Event.OPENED: State.OPEN,
-    Event.RAISED: State.WAITING,
-    Event.REFUSED: State.FAILED,
-    Event.CLOSE: State.CLOSED,
+    Event.LOG_BUSY: SourceState.FOLLOWING,
+    Event.LOG_TAKEN: SourceState.WAITING,
+    Event.OPENED: SourceState.OPEN,
+    Event.RAISED: SourceState.WAITING,
+    Event.REFUSED: SourceState.FAILED,
+    Event.CLOSE: SourceState.CLOSED,
 }
 
-TRANSITIONS: Mapping[State, Mapping[Event, State]] = {
-    State.CLOSED: _TRIED,
-    State.WAITING: _TRIED,
-    State.FOLLOWING: {
-        Event.LOG_BUSY: State.FOLLOWING,
-        Event.LOG_TAKEN: State.WAITING,
-        Event.RAISED: State.WAITING,
-        Event.CLOSE: State.CLOSED,
+TRANSITIONS: Mapping[SourceState, Mapping[Event, SourceState]] = {
+    SourceState.CLOSED: _TRIED,
+    SourceState.WAITING: _TRIED,
+    SourceState.FOLLOWING: {
+        Event.LOG_BUSY: SourceState.FOLLOWING,
+        Event.LOG_TAKEN: SourceState.WAITING,
+        Event.RAISED: SourceState.WAITING,
+        Event.CLOSE: SourceState.CLOSED,
     },
-    State.OPEN: {
-        Event.OPENED: State.OPEN,
-        Event.RAISED: State.WAITING,
-        Event.REFUSED: State.FAILED,
-        Event.END: State.ENDED,
-        Event.CLOSE: State.CLOSED,
+    SourceState.OPEN: {
+        Event.OPENED: SourceState.OPEN,
+        Event.RAISED: SourceState.WAITING,
+        Event.REFUSED: SourceState.FAILED,
+        Event.END: SourceState.ENDED,
+        Event.CLOSE: SourceState.CLOSED,
     },
     # An acknowledgement may still raise. Then the readings that were not acknowledged are read again.
-    State.ENDED: {Event.RAISED: State.WAITING, Event.CLOSE: State.CLOSED},
-    State.FAILED: {Event.CLOSE: State.CLOSED},
+    SourceState.ENDED: {Event.RAISED: SourceState.WAITING, Event.CLOSE: SourceState.CLOSED},
+    SourceState.FAILED: {Event.CLOSE: SourceState.CLOSED},
 }
 
 
-def after(state: State, event: Event) -> State:
+def after(state: SourceState, event: Event) -> SourceState:
     """The state that follows."""
     following = TRANSITIONS[state].get(event)
     assert following is not None, f"{event.name} cannot happen to a source that is {state.name}"

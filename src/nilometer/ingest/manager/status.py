@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nilometer.dataflow.ledger import StreamLedger
-from nilometer.ingest.manager.states import State
+from nilometer.ingest.manager.states import SourceState
 from nilometer.ingest.payloads import FieldCounts
 from nilometer.log import Offset
 
@@ -19,7 +19,7 @@ class StreamStatus:
     the declaration. `sessions_lost`: how often, over all times, a broker has lost what it kept for us."""
 
     stream: str
-    state: State
+    state: SourceState
     trouble: str | None
     queries: tuple[str, ...]
     ledger: StreamLedger
@@ -38,4 +38,4 @@ class StreamStatus:
     @property
     def ended(self) -> bool:
         """Whether the source has ended or failed. `trouble` says why it failed."""
-        return self.state in (State.ENDED, State.FAILED)
+        return self.state in (SourceState.ENDED, SourceState.FAILED)

@@ -27,10 +27,10 @@ from nilometer.dataflow.sources import Entry
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters.adapter import Clock, Command, ReadResult
 from nilometer.ingest.manager.clocks import Clocks
-from nilometer.ingest.manager.distributor import Distributor, Start
+from nilometer.ingest.manager.distributor import Distributor, FeedStart
 from nilometer.ingest.manager.settings import ManagerSettings
 from nilometer.ingest.manager.source import AdapterFor, Source
-from nilometer.ingest.manager.states import State
+from nilometer.ingest.manager.states import SourceState
 from nilometer.ingest.manager.status import StreamStatus
 from nilometer.log import LogDirectory, Offset
 from nilometer.types import SECOND
@@ -88,7 +88,10 @@ class StreamManager:
         recorders = {name: self._sources[name].recorder for name in wanted}
         self._distributor.subscribe(
             query,
-            [Start(name, recorders[name].log, recorders[name].durable, begin.get(name)) for name in wanted],
+            [
+                FeedStart(name, recorders[name].log, recorders[name].durable, begin.get(name))
+                for name in wanted
+            ],
         )
         self._queries[query] = tuple(wanted)
         # The sources open after the query has its place, so that it gets what another process appends
@@ -245,7 +248,7 @@ class StreamManager:
         return source is not None and source.ended
 
     def remarks(self, stream: str) -> list[str]:
-        """What a crash or the disk did to the log of a stream, found when it was opened."""
+        """The damage that a crash or the disk did to the log of a stream, found when it was opened."""
         source = self._sources.get(stream.lower())
         return [] if source is None else source.recorder.log.remarks
 
@@ -254,10 +257,10 @@ class StreamManager:
         source = self._sources.get(name.lower())
         return 0 if source is None else source.sessions_lost
 
-    def state(self, stream: str) -> tuple[State, str | None]:
+    def state(self, stream: str) -> tuple[SourceState, str | None]:
         """The state of the stream's source, and why no readings come; cheaper than `status`."""
         source = self._sources.get(stream.lower())
-        return (State.CLOSED, None) if source is None else (source.state, source.trouble)
+        return (SourceState.CLOSED, None) if source is None else (source.state, source.trouble)
 
     def status(self, stream: str) -> StreamStatus:
         """The status of a stream that a query reads."""

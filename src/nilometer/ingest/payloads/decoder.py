@@ -25,7 +25,7 @@ from nilometer.ingest.payloads.influx_lines import read_influx
 from nilometer.ingest.payloads.messages import MESSAGE, REASON, Decoded, Garbled, Messages, RawReadings
 from nilometer.ingest.payloads.senml import read_senml
 from nilometer.ingest.payloads.topics import TopicPattern
-from nilometer.ingest.readers.epochs import too_late
+from nilometer.ingest.readers.epochs import SECONDS, too_late
 from nilometer.ingest.readers.json_columns import JsonColumns
 from nilometer.ingest.readers.local_times import rule
 from nilometer.ingest.readers.values import read_values
@@ -185,7 +185,7 @@ class Decoder:
         for number in np.flatnonzero(~heard).tolist():
             letters.setdefault(number, ("no reading in it", 1))
         garbled = tuple(
-            Garbled(messages.payloads[number], reason, messages.sources[number], count)
+            Garbled(messages.payloads[number], reason, messages.sources[number], count, number)
             for number, (reason, count) in sorted(letters.items())
         )
         return Decoded(rows.drop(MESSAGE), garbled, fields, rows.get_column(MESSAGE))
@@ -221,6 +221,8 @@ class Decoder:
                 read = read_values(found, column.type, unit, text_form)
                 columns.append(read.values.alias(column.name))
                 remarks |= dict(read.remarks)
+                if column.name == self._time and unit is None and not raw.microseconds:
+                    remarks |= _unset_clocks(read.values)
                 if read.garbled is not None and column.type.kind is Kind.TIME:
                     reasons.append(_no_times(column, found, read.garbled, unit, rule(text_form)))
                 elif read.garbled is not None:
@@ -343,6 +345,13 @@ def _renumbered(raw: RawReadings, numbers: np.ndarray[tuple[int], np.dtype[np.in
     message = numbers[raw.columns.get_column(MESSAGE).to_numpy()]
     columns = raw.columns.with_columns(pl.Series(MESSAGE, message, dtype=pl.Int64))
     return replace(raw, columns=columns, broken={int(numbers[n]): reason for n, reason in raw.broken.items()})
+
+
+def _unset_clocks(times: pl.Series) -> dict[str, int]:
+    """How many times are numbers that are too small for a time of today, such as the seconds since a device started."""
+    count = int(times.is_between(0, int(SECONDS), closed="left").sum())
+    told = "near 1970: too small a number for a time of today, and read as microseconds; is the clock set?"
+    return {told: count} if count else {}
 
 
 def _nulls(column: Column, height: int) -> pl.Series:

@@ -36,12 +36,13 @@ class Messages:
 @dataclass(frozen=True, slots=True)
 class Garbled:
     """A payload that could not be read completely, for the dead-letter log. `count` is the number of its
-    garbled readings."""
+    garbled readings, `message` the place of its message among those that were decoded together."""
 
     payload: bytes
     reason: str
     source: str = ""
     count: int = 1
+    message: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

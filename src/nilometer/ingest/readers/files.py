@@ -98,6 +98,8 @@ def read(
     asked_for = [column for column in columns if wanted is None or column.name.lower() in wanted]
     taking = (f"{label} has no column 'time': taking '{guess}'",) if guess is not None else ()
     notes = (*taking, *_missing(label, asked_for, shaped, reading, raw.names, stream.form), *reading.notes)
+    if file_kind(path, stream.form) == "json":
+        notes += _sometimes_missing(label, asked_for, reading.rows)
     matched = match_columns(columns, shaped.names).values()
     unknown = () if shaped.mapped else tuple(name for name in shaped.names if name not in matched)
     return replace(reading, notes=notes, unknown=unknown)
@@ -121,6 +123,17 @@ def _missing(
             + (f"; did you mean '{free[near[0]]}'?" if near else "")
         )
     return tuple(notes)
+
+
+def _sometimes_missing(label: str, declared: list[Column], rows: pl.DataFrame) -> tuple[str, ...]:
+    """A note on the columns for which some messages, but not all, have no value."""
+    counts = {
+        column.name: rows[column.name].null_count()
+        for column in declared
+        if column.name.lower() not in ("time", "id")
+    }
+    found = [f"{name} in {count}" for name, count in counts.items() if 0 < count < rows.height]
+    return (f"{label}: of {rows.height} readings, no value for {', '.join(found)}",) if found else ()
 
 
 def read_file(path: str | Path, stream: Stream) -> pl.DataFrame:
@@ -157,6 +170,8 @@ def sniff_ids(path: str | Path, stream: Stream | None = None) -> tuple[Type | No
     if name is None:
         return None, None
     ids = raw.columns[name]
+    if has_leading_zeros(ids):  # 01 and 1 are two sensors
+        return STRING, None
     garbled = read_values(ids, INT).garbled
     if garbled is None:
         return INT, None
@@ -166,9 +181,19 @@ def sniff_ids(path: str | Path, stream: Stream | None = None) -> tuple[Type | No
     return STRING, f"'{str(ids[int(row[0])])[:40]}' in line {raw.lines(row)[0]}"
 
 
+def has_leading_zeros(ids: pl.Series) -> bool:
+    """Whether some are digits with a zero before them, so that they are names and no numbers."""
+    return ids.dtype == pl.String and bool(ids.str.contains(r"^\s*0\d").any())
+
+
 def is_data_file(path: str | Path) -> bool:
     """Whether the name ends in one of the formats that can be read."""
     return _ending(Path(path)) in FORMATS
+
+
+def file_kind(path: Path, form: Form) -> str | None:
+    """csv, json or parquet, by the file's name or else by its declared FORMAT."""
+    return FORMATS.get(_ending(path), None if form.format is None else form.format.kind.lower())
 
 
 def read_raw(
@@ -183,7 +208,7 @@ def read_raw(
     aside."""
     path = Path(path)
     ending = _ending(path)
-    kind = FORMATS.get(ending, None if form.format is None else form.format.kind.lower())
+    kind = file_kind(path, form)
     if kind is None:
         raise DataError(
             f"the format of '{path.name}' is not supported",

@@ -8,9 +8,12 @@ from nilometer.laboratory.benchmarks.http import http
 from nilometer.laboratory.benchmarks.joins import joins
 from nilometer.laboratory.benchmarks.memory import memory
 from nilometer.laboratory.benchmarks.operators import operators
+from nilometer.laboratory.benchmarks.phenomena import phenomena
 from nilometer.laboratory.benchmarks.placement import placement
+from nilometer.laboratory.benchmarks.prediction import prediction
 from nilometer.laboratory.benchmarks.queries import queries
 from nilometer.laboratory.benchmarks.result import Result, table
+from nilometer.laboratory.benchmarks.sensorthings import sensorthings
 from nilometer.laboratory.benchmarks.simulator import simulator
 
 SPARK, JOINS = "spark", "joins"
@@ -23,6 +26,9 @@ BENCHMARKS = {
     "queries": queries,
     "demand": demand,
     "http": http,
+    "sensorthings": sensorthings,
+    "phenomena": phenomena,
+    "prediction": prediction,
 }
 NAMES = (*BENCHMARKS, JOINS, SPARK)
 

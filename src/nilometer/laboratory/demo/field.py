@@ -33,7 +33,7 @@ class Question:
 QUESTIONS = (
     Question(
         "overview",
-        "the whole field, one sample in 10 minutes from each monitor",
+        "the whole field, sampled every 10 minutes",
         "SELECT COUNT(*) AS readings, AVG(concentration) AS mean, MAX(concentration) AS worst "
         "FROM air [RANGE 30 MINUTES SLIDE 10 MINUTES] SAMPLE EVERY 10 MINUTES",
         0.0,
@@ -41,7 +41,7 @@ QUESTIONS = (
     ),
     Question(
         "smoke",
-        "monitors in the smoke: mean of the last 15 minutes above 35",
+        "in the smoke: mean of 15 minutes > 35",
         "SELECT id, AVG(concentration) AS mean FROM air [RANGE 15 MINUTES SLIDE 5 MINUTES] "
         "GROUP BY id HAVING AVG(concentration) > 35",
         0.18,
@@ -56,7 +56,7 @@ QUESTIONS = (
     ),
     Question(
         "alarm",
-        "readings above 60 by the western edge: the others may sleep",
+        "above 60 in the west; others may sleep",
         "SELECT time, id, concentration FROM air WHERE concentration > 60 AND distance(location, point(0.0, 700.0)) < 1500",
         0.4,
         1.0,

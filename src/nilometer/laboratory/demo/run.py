@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nilometer.engine import Database, connect
 from nilometer.errors import InternalError
+from nilometer.ingest.adapters.push import Pushes
 from nilometer.laboratory.demo.field import QUESTIONS, SCHEMA, STEP, Question, field_of, radio_of
 from nilometer.laboratory.demo.screen import Screen
+from nilometer.laboratory.demo.served import Dashboard, Served, served
 from nilometer.live.answers import Answer, to_text
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.outside import Outside
 from nilometer.live.station import Station
 from nilometer.live.station_settings import StationSettings
+from nilometer.simulated import SimulatedField
 from nilometer.simulated.fields.generator import START
 from nilometer.spark.installed import require_spark
 from nilometer.types import HOUR, MINUTE, format_duration
@@ -119,17 +123,14 @@ def run_demo(
     wait: Callable[[float], None] = time.sleep,
     keep: Path | None = None,
     on: str = "gateway",
+    dashboard: Dashboard | None = None,
 ) -> dict[str, Any]:
     """Run for `seconds` (None: repeat the script until Ctrl-C), print a summary and return its figures.
 
     The gateway answers from the first second. With `on` "spark" the script begins again once Spark is up, and
-    each question moves to Spark as soon as Spark answers it.
+    each question moves to Spark as soon as Spark answers it. `dashboard` serves the demo meanwhile.
     """
     monitors = field_of(sensors, seed)
-    radio = radio_of(monitors, seed)
-    database = connect()
-    database.execute(SCHEMA)
-    database.catalog.add_sensors(monitors.sensors_of("air"))
     clock = FieldClock()
     shown = [Shown(question) for question in QUESTIONS]
     script = seconds if seconds is not None else 60.0
@@ -137,12 +138,7 @@ def run_demo(
     starting = _start_spark() if on == "spark" else None
     started = time.monotonic()
     with (
-        Station(
-            database,
-            keep,
-            StationSettings(heartbeat=5 * MINUTE),
-            Outside(clock=clock, generators={"field": lambda _: radio}),
-        ) as station,
+        _stationed(monitors, seed, clock, keep, dashboard) as (station, database, site),
         Screen(monitors) as screen,
     ):
         frame, began, spark_is_up = 0, 0, False
@@ -154,6 +150,10 @@ def run_demo(
                 part = (frame - began) / FRAMES_A_SECOND % script / script
                 _change(station, database, shown, part, spark_is_up)
                 clock.now += STEP
+                if site is not None:
+                    for each in shown:
+                        site.ask(each.question, wanted=_wanted(each, part))
+                    site.attend()
                 for _ in range(TURNS):
                     if not station.step():
                         break
@@ -163,11 +163,11 @@ def run_demo(
                 doing = paces(station)
                 seen |= doing
                 status = station.manager.status("air") if station.manager.streams else None
-                said = "Spark is starting; the gateway answers meanwhile" if starting is not None else ""
+                said = "Spark starts; the gateway answers" if starting is not None else ""
                 screen.draw(station, status, shown, doing, time.monotonic() - started, said)
                 ahead = frame / FRAMES_A_SECOND - (time.monotonic() - started)
                 if ahead > 0:
-                    wait(ahead)
+                    (wait if site is None else site.wait)(ahead)
         except KeyboardInterrupt:
             screen.interrupted()
         for each in shown:
@@ -200,6 +200,33 @@ def run_demo(
     return figures
 
 
+@contextmanager
+def _stationed(
+    monitors: SimulatedField, seed: int, clock: FieldClock, keep: Path | None, dashboard: Dashboard | None
+) -> Iterator[tuple[Station, Database, Served | None]]:
+    """The station of the demo: by itself, or that of an owner whose directory is served."""
+    radio = radio_of(monitors, seed)
+    settings = StationSettings(heartbeat=5 * MINUTE)
+    if dashboard is not None:
+
+        def outside(pushes: Pushes) -> Outside:
+            return Outside(clock=clock, generators={"field": lambda _: radio}, pushes=pushes)
+
+        with served(monitors.sensors_of("air"), keep, settings, outside, dashboard) as site:
+            yield site.owner.station, site.database, site
+        return
+    database = connect()
+    database.execute(SCHEMA)
+    database.catalog.add_sensors(monitors.sensors_of("air"))
+    outside_alone = Outside(clock=clock, generators={"field": lambda _: radio})
+    with Station(database, keep, settings, outside_alone) as station:
+        yield station, database, None
+
+
+def _wanted(each: Shown, part: float) -> bool:
+    return each.question.begins <= part < each.question.ends
+
+
 def _start_spark() -> Future[Any]:
     """Start Spark beside the demo."""
     require_spark()
@@ -215,15 +242,16 @@ def _change(station: Station, database: Database, shown: list[Shown], part: floa
     """Start and stop queries as the script says, and move those that Spark answers to Spark."""
     for each in shown:
         name = each.question.name
-        wanted = each.question.begins <= part < each.question.ends
+        wanted = _wanted(each, part)
         if wanted and each.live is None:
-            each.gateway, each.on_spark = station.install(database.sql(each.question.sql), name), False
+            query = database.sql(each.question.sql)
+            each.gateway, each.on_spark = station.install(query, f"{name}_on_gateway"), False
         if wanted and spark_is_up and each.spark is None:
             query = database.sql(each.question.sql)
             each.spark = station.install(query, f"{name}_on_spark", on="spark")
         if each.gateway is not None and (each.on_spark or not wanted):
             each.fetch()
-            station.remove(name)
+            station.remove(each.gateway.name)
             each.fetch()
             each.gateway = None
         if each.spark is not None and not wanted:

@@ -5,7 +5,12 @@ The law: a target returns, or raises a NilometerError. Anything else is a crash.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import socket
+import struct
 import tempfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,15 +21,21 @@ import polars as pl
 from nilometer.catalog.extents import Stream, stream_columns
 from nilometer.catalog.network_files import import_network
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.errors import DataError
 from nilometer.ingest.payloads import Decoder, Format, Messages
+from nilometer.ingest.payloads.arrow_bodies import read_arrow
+from nilometer.ingest.payloads.summaries import read_summaries
 from nilometer.language import parse
+from nilometer.live.owner.control_log import FILE as CONTROL
+from nilometer.live.owner.control_log import ControlLog, Record, readable
+from nilometer.live.owner.wire import WireError, error_of, receive
 from nilometer.live.state_files import PLACE as STATES
 from nilometer.live.state_files import PREFIX as CHECKPOINT
-from nilometer.live.state_files import State, StateFiles
+from nilometer.live.state_files import SavedState, StateFiles
 from nilometer.log import Offset, StreamLog
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.record import Encoder, RecordKind
-from nilometer.log.results.shared_log import LEFT, Era, Line, Place, SharedLog, index_of_files
+from nilometer.log.results.shared_log import LEFT, ColumnEra, Line, RecordPlace, SharedLog, index_of_files
 from nilometer.log.results.shared_log import PLACE as COMMITS
 from nilometer.sensornet.motes.serial_frames import FrameKind, FrameReader
 from nilometer.sensornet.motes.values import CType, Field
@@ -100,8 +111,8 @@ def _commits(data: bytes) -> object:
 def _commit_bytes() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         log = SharedLog(Path(folder))
-        era = Era(0, 1, {"x": pl.Int64()}, {})
-        place = Place("q", "v-1", 0, 0, LEFT, {"s": Offset()}, eras=(era,))
+        era = ColumnEra(0, 1, {"x": pl.Int64()}, {})
+        place = RecordPlace("q", "v-1", 0, 0, LEFT, {"s": Offset()}, eras=(era,))
         frame = pl.DataFrame({"x": [1, 2]})
         log.commit({1: {"s": Offset(3, 4)}}, [Line(place, (frame,), 1, QueryLedger(), about=True)])
         log.close()
@@ -121,7 +132,7 @@ def _state(data: bytes) -> object:
 @cache
 def _state_bytes() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        state = State("v-1", {"s": Offset()}, {"s": Offset(3, 4)}, 1, {"window": {"rows": b"abc"}})
+        state = SavedState("v-1", {"s": Offset()}, {"s": Offset(3, 4)}, 1, {"window": {"rows": b"abc"}})
         StateFiles(Path(folder)).save({"q": state}, ["q"])
         return (Path(folder) / STATES / f"{CHECKPOINT}{1:012d}").read_bytes()
 
@@ -146,9 +157,84 @@ def _frames(data: bytes) -> object:
     return found
 
 
+def _arrow(data: bytes) -> object:
+    """An Arrow body of HTTP. Whatever the library says of it, it is a dead letter."""
+    stream = _decoder(Format.AUTO).stream
+    return read_arrow(data, stream, pl.DataFrame({column.name: [] for column in stream.columns}), "fuzzed")
+
+
+@cache
+def _arrow_bytes() -> bytes:
+    made = io.BytesIO()
+    pl.DataFrame({"time": [1767225600], "id": [1], "x": [3], "v": [0.5], "name": ["a"]}).write_ipc_stream(
+        made
+    )
+    return made.getvalue()
+
+
+def _control(data: bytes) -> object:
+    """The control log: lines as they are, and as lines with a right checksum."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ".nilometer" / CONTROL
+        path.parent.mkdir()
+        body = data.split(b"\n")[0]
+        for written in (data, f"{zlib.crc32(body):08x} ".encode() + body + b"\n" + data):
+            path.write_bytes(written)
+            with contextlib.suppress(DataError):
+                log = ControlLog(Path(folder))
+                log.append(Record("DROP", "QUERY", "q"))
+        return readable(Path(folder))
+
+
+def _summary(data: bytes) -> object:
+    return read_summaries(
+        [(data, "7", "a/7"), (data, None, "a"), (SUMMARY, "7", "a/7")], _decoder(Format.JSON).stream
+    )
+
+
+def _wire(data: bytes) -> object:
+    """A frame of the local socket: as it is, and with a right prefix."""
+    found = []
+    for sent in (data, struct.pack("!4sHII", b"NILO", 1, len(data), 0) + data):
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.sendall(sent[:60_000])
+            ours.shutdown(socket.SHUT_WR)
+            theirs.settimeout(5)
+            with contextlib.suppress(WireError):
+                frame = receive(theirs)
+                found.append(frame and error_of(frame.header))
+    return found
+
+
+SUMMARY = (
+    b'{"from": "2026-01-01T00:00:00Z", "time": "2026-01-01T00:10:00Z", "of": "02c20468", "count": 10,'
+    b' "columns": {"v": {"count": 10, "sum": 412.5, "low": 0.0, "min": 40.0, "max": 42.5}}}'
+)
+
+
 def targets() -> Mapping[str, Target]:
     """All targets by name."""
     return {
+        "influx": Target(
+            _payload(Format.INFLUX),
+            (
+                b'air,id=5,name=a\\ b v=0.5,x=3i,name="q \\" r" 1767225600000000000\nair v=t\n# c\n',
+                b"a,id=1 x=1u -1\n",
+            ),
+        ),
+        "arrow": Target(_arrow, (_arrow_bytes(),)),
+        "summary": Target(_summary, (SUMMARY,)),
+        "control": Target(
+            _control,
+            (
+                Record("CREATE", "QUERY", "q", "CREATE QUERY q", offsets={"s": Offset(1, 2)}).line(),
+                Record("REPLACE", "QUERY", "q", "x", state="BACKFILL").line().partition(b" ")[2],
+            ),
+        ),
+        "wire": Target(
+            _wire, (b'{"error": "DataError", "message": "x", "span": [0, 1], "text": "ab"}', b'{"do": "top"}')
+        ),
         "sql": Target(
             _sql,
             (

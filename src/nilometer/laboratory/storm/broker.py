@@ -31,7 +31,7 @@ class Message:
 
 @dataclass
 class Session:
-    """What a broker keeps for a client id."""
+    """The state that a broker keeps for a client id."""
 
     filters: set[str] = field(default_factory=set)
     queue: deque[Message] = field(default_factory=deque)

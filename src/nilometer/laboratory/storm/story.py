@@ -22,7 +22,7 @@ import nilometer
 from nilometer.engine import Database
 from nilometer.errors import NilometerError
 from nilometer.ingest.adapters import Adapter, Clock
-from nilometer.ingest.manager.states import State
+from nilometer.ingest.manager.states import SourceState
 from nilometer.laboratory.storm.broker import Broker, simulated_mqtt
 from nilometer.laboratory.storm.declarations import (
     Declarations,
@@ -221,7 +221,7 @@ class Story:
         self._read = {key for live in self.station.queries.values() for key in live.offsets}
         for stream in sorted(self._read):
             state, why = self.station.manager.state(stream)
-            if state is State.FAILED:
+            if state is SourceState.FAILED:
                 raise NoticedError(f"{stream} takes no reading in calm weather: {why}")
         running = list(self.station.queries)
         self._end()

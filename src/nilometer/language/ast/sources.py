@@ -98,7 +98,7 @@ class Setting(Node):
 @dataclass(frozen=True, slots=True)
 class FunctionSource(Source):
     """`SIMILAR(s, column WITHIN 0.5 PAIRS) [window] [alias]`; settings are in the order of the function's
-    declaration."""
+    declaration. `time` is what DESCRIPTOR of a SESSION names, if that is not `time`."""
 
     name: str
     source: Source
@@ -106,6 +106,18 @@ class FunctionSource(Source):
     settings: tuple[Setting, ...] = ()
     window: Window | None = None
     alias: str | None = None
+    time: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PhenomenonSource(Source):
+    """`ON air.pm25 ABOVE 35 RANGE 3 HOURS ... [WHERE condition]`: a phenomenon, defined by the column of a stream and
+    settings in the order of their declaration."""
+
+    extent: str
+    column: str
+    settings: tuple[Setting, ...] = ()
+    condition: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

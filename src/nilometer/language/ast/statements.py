@@ -10,6 +10,7 @@ from nilometer.language.ast.node import Node
 if TYPE_CHECKING:
     from nilometer.language.ast.queries import QueryNode
     from nilometer.language.ast.reactions import CreateAlert, CreateDecision
+    from nilometer.language.ast.sources import PhenomenonSource
     from nilometer.language.ast.windows import Amount
 
 
@@ -146,11 +147,27 @@ class CreateView(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class CreatePhenomenon(Statement):
+    """`CREATE PHENOMENON name ON stream.column settings [WHERE condition]`."""
+
+    name: str
+    definition: PhenomenonSource
+
+
+@dataclass(frozen=True, slots=True)
 class Replace(Statement):
-    """`REPLACE QUERY name [KEEP STATE | BACKFILL | EMPTY STATE] [ON ERROR ...] AS SELECT ...`, `REPLACE STREAM | TABLE | VIEW ...`, or
+    """`REPLACE QUERY name [KEEP STATE | BACKFILL | EMPTY STATE] [ON ERROR ...] AS SELECT ...`, `REPLACE STREAM | TABLE | VIEW | PHENOMENON ...`, or
     CREATE OR REPLACE. `state` says where the state of the new query comes from; None: the best there is."""
 
-    created: CreateQuery | CreateView | CreateStream | CreateTable | CreateAlert | CreateDecision
+    created: (
+        CreateQuery
+        | CreateView
+        | CreateStream
+        | CreateTable
+        | CreateAlert
+        | CreateDecision
+        | CreatePhenomenon
+    )
     state: str | None = None
 
 
@@ -170,7 +187,7 @@ class Resume(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Statement):
-    """`DROP QUERY | STREAM | TABLE | VIEW | NETWORK | ALERT | DECISION | SENSOR [IF EXISTS] name [OF stream]`; kind upper-case."""
+    """`DROP QUERY | STREAM | TABLE | VIEW | PHENOMENON | NETWORK | ALERT | DECISION | SENSOR [IF EXISTS] name [OF stream]`; kind upper-case."""
 
     kind: str
     name: str | int
@@ -180,7 +197,7 @@ class Drop(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Show(Statement):
-    """`SHOW QUERIES | STREAMS | TABLES | VIEWS | SENSORS | NETWORKS | ALERTS | DECISIONS`; kind upper-case."""
+    """`SHOW QUERIES | STREAMS | TABLES | VIEWS | PHENOMENA | SENSORS | NETWORKS | ALERTS | DECISIONS`; kind upper-case."""
 
     kind: str
 

@@ -29,7 +29,7 @@ from nilometer.live.alerts.transports import send
 from nilometer.live.control import next_aside
 from nilometer.live.standing import result_files
 from nilometer.log import failpoints
-from nilometer.sinks.commits import Commits, Place
+from nilometer.sinks.commits import CommitPlace, Commits
 from nilometer.sinks.places import keep_place, kept_place
 from nilometer.sinks.sink import GROUP_ROWS, Answered
 from nilometer.sinks.values import json_rows, rows_of
@@ -80,9 +80,9 @@ class Watch:
         self._part = str(next_aside(self.directory, name))
         self._answered: Answered | None = None
         self._kept_at, self._unkept = self._clock(), False
-        self._place: Place | None = None
+        self._place: CommitPlace | None = None
         if self.book.part == self._part:
-            self._commits.seek(kept_place(result_files(self.directory, name), self._reader) or Place())
+            self._commits.seek(kept_place(result_files(self.directory, name), self._reader) or CommitPlace())
         if self.book.groups != self.settings.groups:
             self._decide(self.book.incidents.close_all())
             self.book.groups = self.settings.groups

@@ -51,7 +51,7 @@ AUDITED = {
 """The requests that change something, and the fields that say what."""
 REPLACEABLE = (
     *(ast.CreateQuery, ast.CreateAlert, ast.CreateDecision),
-    *(ast.CreateView, ast.CreateStream, ast.CreateTable),
+    *(ast.CreateView, ast.CreateStream, ast.CreateTable, ast.CreatePhenomenon),
 )
 
 
@@ -258,7 +258,7 @@ class Changes:
         return self.roster.add(definition, offsets)
 
     def _take_back(self, kind: str, name: str) -> None:
-        if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW"):
+        if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW", "PHENOMENON"):
             self.database.catalog.drop(kind, name)
 
     def _drop(self, statement: ast.Drop, origin: str) -> str:
@@ -271,7 +271,7 @@ class Changes:
                 catalog.drop(kind, name, statement.if_exists)  # says that there is none
                 return f"there is no {called} {name}"
             kind = "QUERY"
-        if kind in ("QUERY", "STREAM", "TABLE", "VIEW"):
+        if kind in ("QUERY", "STREAM", "TABLE", "VIEW", "PHENOMENON"):
             found = readers(catalog, name)
             if called == "decision":
                 found += [one for one in readers(catalog, f"{name}_audit") if one not in found]
@@ -409,12 +409,13 @@ class Changes:
             self.roster.replace(definition, None, None)
 
     def _standing_readers(self, name: str) -> list[str]:
-        """The queries that read it, also through views."""
+        """The queries that read it, also through views and phenomena."""
         found: dict[str, None] = {}
         for reader in readers(self.database.catalog, name):
             if self.database.catalog.query(reader) is not None:
                 found[reader] = None
-            if self.database.catalog.view(reader) is not None:
+            catalog = self.database.catalog
+            if catalog.view(reader) is not None or catalog.phenomenon(reader) is not None:
                 found |= dict.fromkeys(self._standing_readers(reader))
         return list(found)
 

@@ -17,7 +17,7 @@ import polars as pl
 from nilometer.errors import ConfigurationError
 from nilometer.live.owner.lock import holder_of, is_owned
 from nilometer.live.owner.owner import OwnerGoneError, offsets_text
-from nilometer.live.owner.wire import Frame, error_of, receive, send, socket_path
+from nilometer.live.owner.wire import Message, error_of, receive, send, socket_path
 from nilometer.live.starts import Start
 from nilometer.log import Offset
 from nilometer.log.writer import BusyError
@@ -41,7 +41,7 @@ class Client:
             self._socket.close()
             raise
 
-    def request(self, do: str, **fields: Any) -> Frame:
+    def request(self, do: str, **fields: Any) -> Message:
         """Ask, and wait for the reply. Raises the owner's error, or OwnerGoneError."""
         try:
             send(self._socket, {"do": do, **fields})

@@ -28,7 +28,7 @@ from nilometer.live.activity import Activities
 from nilometer.live.admission import Admission
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.owner.changes import Changes
-from nilometer.live.owner.lock import OwnerLock, holder_of
+from nilometer.live.owner.lock import Holder, OwnerLock, holder_of
 from nilometer.live.starts import BEGINNING, NOW, Start
 from nilometer.log.writer import BusyError
 from nilometer.plan import physical
@@ -64,7 +64,7 @@ class OwnerGoneError(ResourceError):
 
 
 @dataclass
-class Asked:
+class ClientQuery:
     """A client's query. `ready` is set when there is something to fetch."""
 
     live: LiveQuery
@@ -72,7 +72,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Part:
+class Fetched:
     """Rows of an answer, and how the query does."""
 
     rows: pl.DataFrame | None
@@ -93,7 +93,7 @@ class Owner:
     ) -> None:
         self.lock = take_lock(directory, embedded=embedded)
         self.giving_way = threading.Event()
-        self.asked: dict[str, Asked] = {}
+        self.asked: dict[str, ClientQuery] = {}
         self.changes: Changes | None = None
         self.watchers: list[Callable[[], None]] = []
         """Called in the loop after every turn; must not wait."""
@@ -133,21 +133,21 @@ class Owner:
         skip: int = 0,
         on: str = "gateway",
         force: bool = False,
-    ) -> Asked:
+    ) -> ClientQuery:
         """Run a client's query. `skip` rows of its answer are not sent: the client has them already. `force`: whatever
         the limits say."""
 
-        def call() -> Asked:
+        def call() -> ClientQuery:
             query = self.station.database.sql(text, **parameters).with_profile(profile)
             self.admit(query, force=force)
             live = self.station.install(query, start=start, on=on)
             live.skip, live.bound = skip, (CLIENT_ROWS, CLIENT_BYTES)
-            self.asked[live.name] = asked = Asked(live)
+            self.asked[live.name] = asked = ClientQuery(live)
             return asked
 
         return self.submit(call)
 
-    def fetch(self, asked: Asked, seconds: float, most: int = PART_ROWS) -> Part:
+    def fetch(self, asked: ClientQuery, seconds: float, most: int = PART_ROWS) -> Fetched:
         """The next rows of a client's query; waits for them at most that long."""
         until = time.monotonic() + seconds
         while True:
@@ -158,7 +158,7 @@ class Owner:
                 return part
             asked.ready.wait(left)
 
-    def remove(self, asked: Asked) -> None:
+    def remove(self, asked: ClientQuery) -> None:
         """Stop a client's query."""
 
         def call() -> None:
@@ -245,7 +245,7 @@ class Owner:
             self.attend()
             self.station.advance()
 
-    def _part(self, asked: Asked, most: int) -> Part:
+    def _part(self, asked: ClientQuery, most: int) -> Fetched:
         live = asked.live
         rows = live.part(most)
         over = live.finished and not live.waiting
@@ -261,7 +261,7 @@ class Owner:
             "ledger": live.ledger.as_dict(),
             "trouble": [*filter(None, (live.stale,)), *self._troubles(live)],
         }
-        return Part(rows, over, facts)
+        return Fetched(rows, over, facts)
 
     def _troubles(self, live: LiveQuery) -> list[str]:
         manager = self.station.manager
@@ -314,13 +314,26 @@ class Owner:
 
 
 def take_lock(directory: Path, *, embedded: bool) -> OwnerLock:
-    """Become the owner. A command that has only embedded an owner gives way to one that is there to stay."""
-    try:
-        return OwnerLock(directory, embedded=embedded)
-    except BusyError:
-        holder = holder_of(directory)
-        if embedded or holder is None or not holder.embedded:
-            raise
+    """Become the owner. A command that has only embedded an owner gives way to one that is there to stay. Others may be
+    quicker to take its place: each of them is asked in its turn."""
+    asked: set[Holder] = set()
+    until = time.monotonic() + GIVING_WAY
+    while True:
+        try:
+            return OwnerLock(directory, embedded=embedded)
+        except BusyError:
+            holder = holder_of(directory)
+            if embedded or (holder is not None and not holder.embedded):
+                raise
+            if holder is not None and holder not in asked:
+                asked.add(holder)
+                until = time.monotonic() + GIVING_WAY
+                _ask_to_give_way(directory)
+            elif time.monotonic() > until:
+                raise
+
+
+def _ask_to_give_way(directory: Path) -> None:
     from nilometer.live.owner.client import find_owner
 
     with contextlib.suppress(NilometerError):
@@ -328,13 +341,6 @@ def take_lock(directory: Path, *, embedded: bool) -> OwnerLock:
         if found is not None:
             with found as client:
                 client.request("give_way")
-    until = time.monotonic() + GIVING_WAY
-    while True:
-        try:
-            return OwnerLock(directory)
-        except BusyError:
-            if time.monotonic() > until:
-                raise
 
 
 def offsets_text(start: Any) -> Start:

@@ -1,7 +1,7 @@
 """Accepts clients on the directory's socket, with a thread for each: it waits where the owner's loop must not.
 
-A request is a frame with `do`; its reply is a frame, an error or not. What a client has installed is removed
-when its connection ends.
+A request is a frame with `do`; its reply is a frame, an error or not. The queries of a client are removed when
+its connection ends.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nilometer.errors import ConfigurationError, InternalError, NilometerError, ResourceError
-from nilometer.live.owner.owner import PART_ROWS, Asked, Owner, OwnerGoneError, offsets_text
+from nilometer.live.owner.owner import PART_ROWS, ClientQuery, Owner, OwnerGoneError, offsets_text
 from nilometer.live.owner.wire import (
     BODY_BYTES,
     FILE,
-    Frame,
+    Message,
     WireError,
     error_header,
     receive,
@@ -131,7 +131,7 @@ class Session(threading.Thread):
         self._owner = owner
         self._connection = connection
         self._over = over
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, ClientQuery] = {}
 
     def run(self) -> None:
         """Answer requests until the client goes."""
@@ -152,7 +152,7 @@ class Session(threading.Thread):
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 
-    def _receive(self) -> Frame | None:
+    def _receive(self) -> Message | None:
         try:
             return receive(self._connection)
         except WireError as error:
@@ -160,7 +160,7 @@ class Session(threading.Thread):
                 send(self._connection, error_header(error))
             return None
 
-    def _answer(self, frame: Frame) -> tuple[dict[str, Any], bytes]:
+    def _answer(self, frame: Message) -> tuple[dict[str, Any], bytes]:
         try:
             return self._do(frame.header)
         except OwnerGoneError:

@@ -48,6 +48,8 @@ def named(statement: ast.Statement) -> tuple[str, str] | None:
             return "QUERY", name
         case ast.CreateView(name=name):
             return "VIEW", name
+        case ast.CreatePhenomenon(name=name):
+            return "PHENOMENON", name
         case ast.CreateAlert(name=name) | ast.CreateDecision(name=name):
             return "QUERY", name  # each is a standing query of that name
     return None
@@ -75,20 +77,28 @@ def differences(present: Mapping[Key, str], wanted: Mapping[Key, tuple[str, str]
             steps.append(Difference("CREATE", key[0], name, text))
         elif present[key] != text:
             steps.append(Difference("REPLACE", key[0], name, text))
-    order = ("QUERY", "VIEW", "SENSOR", "SENSORS", "NETWORK", "TABLE", "STREAM", "STREAMS")
+    order = ("QUERY", "VIEW", "PHENOMENON", "SENSOR", "SENSORS", "NETWORK", "TABLE", "STREAM", "STREAMS")
     return sorted(gone, key=lambda step: order.index(step.kind)) + steps
 
 
 def reads(text: str) -> set[str]:
-    """The lower-case names that a query reads in FROM."""
-    return {node.name.lower() for node in walk(parse(text)) if isinstance(node, ast.ExtentSource)}
+    """The lower-case names that a query reads in FROM, or a phenomenon is defined on."""
+    found = set()
+    for node in walk(parse(text)):
+        match node:
+            case ast.ExtentSource(name=name) | ast.PhenomenonSource(extent=name):
+                found.add(name.lower())
+            case ast.Setting(word="NEIGHBOURS BY", values=(ast.Name(parts=(name,)),)):
+                found.add(name.lower())
+    return found
 
 
 def readers(catalog: Catalog, name: str, besides: Iterable[str] = ()) -> list[str]:
-    """The queries and views that read a stream, table, view or query."""
+    """The queries, views and phenomena that read a stream, table, view, phenomenon or query."""
     found = []
     texts = [(query.name, query.text) for query in catalog.queries()]
     texts += [(view.name, view.text) for view in catalog.views()]
+    texts += [(phenomenon.name, phenomenon.text) for phenomenon in catalog.phenomena()]
     for reader, text in texts:
         if reader not in besides and name.lower() in reads(text):
             found.append(reader)

@@ -34,7 +34,7 @@ _PREFIX = struct.Struct("!4sHII")
 
 
 @dataclass(frozen=True)
-class Frame:
+class Message:
     """One message."""
 
     header: dict[str, Any]
@@ -55,7 +55,7 @@ def send(connection: socket.socket, header: dict[str, Any], body: bytes = b"") -
         connection.sendall(body)
 
 
-def receive(connection: socket.socket) -> Frame | None:
+def receive(connection: socket.socket) -> Message | None:
     """The next frame; None if the other side has gone."""
     prefix = _exactly(connection, _PREFIX.size)
     if prefix is None:
@@ -79,7 +79,7 @@ def receive(connection: socket.socket) -> Frame | None:
         header = None
     if not isinstance(header, dict):
         raise WireError("a message without a header")
-    return Frame(header, body)
+    return Message(header, body)
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes | None:
@@ -130,6 +130,13 @@ def error_of(header: dict[str, Any]) -> NilometerError | None:
     kind = getattr(nilometer.errors, str(name), ResourceError)
     if not (isinstance(kind, type) and issubclass(kind, NilometerError)):
         kind = InternalError
-    error = kind(str(header.get("message")), detail=header.get("detail"), hint=header.get("hint"))
-    span = header.get("span")
-    return error.at(header.get("text"), None if span is None else Span(*span))
+    message, detail, hint, text = (_text(header.get(key)) for key in ("message", "detail", "hint", "text"))
+    error = kind(message or "", detail=detail, hint=hint)
+    match header.get("span"):
+        case [int(start), int(end)]:
+            return error.at(text, Span(start, end))
+    return error.at(text, None)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

@@ -31,7 +31,7 @@ from math import gcd
 from typing import Any
 
 from nilometer.errors import NilometerError
-from nilometer.expressions import Aggregate, Expression, columns_of, conjunction, conjuncts
+from nilometer.expressions import Aggregate, Call, Expression, columns_of, conjunction, conjuncts
 from nilometer.live.proxies.filter_unions import union
 from nilometer.plan.scalar import evaluate
 from nilometer.plan.summaries import Summary
@@ -99,6 +99,8 @@ def combine(demands: Iterable[Demand]) -> Demand | None:
     found = list(demands)
     if not found:
         return None
+    if len(found) == 1 and not (isinstance(found[0].predicate, Call) and found[0].predicate.function == "or"):
+        return found[0]
     as_they_come = any(not demand.intervals for demand in found)
     return Demand(
         intervals=() if as_they_come else least_intervals(i for demand in found for i in demand.intervals),

@@ -59,7 +59,7 @@ def _told(demand: Demand, sensors: Sequence[Sensor]) -> Iterator[str]:
 
 
 def _sent(demand: Demand, predicate: Expression | None) -> str:
-    """What a sensor sends of the readings that it takes."""
+    """The part of its readings that a sensor sends."""
     those = "all of them" if predicate is None else f"those with {filter_text(predicate)}"
     if demand.summary is not None:
         every = format_duration(demand.summary.every).lower()

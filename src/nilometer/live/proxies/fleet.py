@@ -105,7 +105,7 @@ class Fleet:
         self.heartbeat = heartbeat
         self.listen_every = listen_every
         self._members: dict[str, Members] = {}
-        self._held: dict[tuple[int, int], Members] | None = None
+        self._held: IdentityMap[SensorProxy, tuple[Members, int]] | None = None
         """The sensors that are not told anything before many queries have started or stopped."""
         self._demands: dict[str, dict[str, Demand]] = {}
         self._together: dict[str, Demand | None] = {}
@@ -145,12 +145,12 @@ class Fleet:
         if self._held is not None:
             yield
             return
-        self._held = {}
+        self._held = IdentityMap()
         try:
             yield
         finally:
             held, self._held, now = self._held, None, self._clock()
-            for (_, place), members in held.items():
+            for members, place in held.values():
                 self._speak(members, place, now)
 
     def stop(self, query: str) -> None:
@@ -387,7 +387,7 @@ class Fleet:
         proxy = members.proxies[place]
         proxy.note(event)
         if self._held is not None:
-            self._held[id(members), place] = members
+            self._held[proxy] = members, place
             return
         self._speak(members, place, now)
 

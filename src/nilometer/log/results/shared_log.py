@@ -18,11 +18,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from nilometer.algebra.identity_map import IdentityMap
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.part import Part, Rows, frame_of
 from nilometer.errors import DataError
@@ -33,7 +35,7 @@ from nilometer.log.formats import STAMP, check_format
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.reader import Cursor
 from nilometer.log.record import RecordKind
-from nilometer.log.results.eras import Era as DeclaredEra
+from nilometer.log.results.eras import Era
 from nilometer.log.results.result_log import Commit, Offsets
 from nilometer.log.schema import arrow_schema, check_change, dtypes_of, from_bytes
 from nilometer.log.segment import SegmentId, look, segment_ids
@@ -49,6 +51,8 @@ GONE = -2
 
 LEDGER = ("read", "delivered", "filtered", "late", "shed", "failed", "errors")
 """The last two are newer than the others: records of older releases have none."""
+BOOKS = attrgetter(*LEDGER)
+UNCHANGED = (None,) * len(LEDGER)
 LINE: dict[str, pl.DataType] = {
     "query": pl.String(),
     "number": pl.Int64(),
@@ -73,7 +77,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Era:
+class ColumnEra:
     """A run of commits whose columns keep their types: the query's result logs before there was one log for all.
     It begins at a position and at a commit number."""
 
@@ -92,8 +96,8 @@ class Era:
 
 
 @dataclass
-class Place:
-    """What the log says about one query. `rows` is the position after its last row, `offsets` are those of its
+class RecordPlace:
+    """The log's knowledge of one query. `rows` is the position after its last row, `offsets` are those of its
     group, or those at which it left. `declared` says how its streams were declared (eras.py)."""
 
     name: str
@@ -106,8 +110,8 @@ class Place:
     earlier: QueryLedger = field(default_factory=QueryLedger)
     trimmed: int = 0
     began: Offsets = field(default_factory=dict)
-    eras: tuple[Era, ...] = ()
-    declared: tuple[DeclaredEra, ...] = ()
+    eras: tuple[ColumnEra, ...] = ()
+    declared: tuple[Era, ...] = ()
 
     @property
     def commit(self) -> Commit:
@@ -146,7 +150,7 @@ class Index:
     """Where each query is, from the last full record on."""
 
     def __init__(self) -> None:
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, RecordPlace] = {}
         self.groups: dict[int, Offsets] = {}
         self.sequence = 0
         self.greatest_group = 0
@@ -178,7 +182,7 @@ class Index:
         if line["read"] is not None:
             place.ledger = QueryLedger(*(line.get(name) or 0 for name in LEDGER))
 
-    def place(self, name: str) -> Place | None:
+    def place(self, name: str) -> RecordPlace | None:
         """Where a query is."""
         place = self.places.get(name.lower())
         if place is not None and place.group in self.groups:
@@ -187,8 +191,8 @@ class Index:
         return place
 
 
-def _place(name: str, said: Mapping[str, Any]) -> Place:
-    return Place(
+def _place(name: str, said: Mapping[str, Any]) -> RecordPlace:
+    return RecordPlace(
         name,
         said["version"],
         0,
@@ -199,10 +203,10 @@ def _place(name: str, said: Mapping[str, Any]) -> Place:
         trimmed=said["trimmed"],
         began=_read(said["began"]),
         eras=tuple(
-            Era(position, number, _columns_of_text(columns), types)
+            ColumnEra(position, number, _columns_of_text(columns), types)
             for position, number, columns, types in said["eras"]
         ),
-        declared=tuple(DeclaredEra.of(era) for era in said.get("declared", ())),
+        declared=tuple(Era.of(era) for era in said.get("declared", ())),
     )
 
 
@@ -211,7 +215,7 @@ class Line:
     """What one query adds to a record. None: nothing new. `begins`: the line is the first commit of a version.
     `offsets` are the query's, if they are not those of its group."""
 
-    place: Place
+    place: RecordPlace
     frames: tuple[Rows, ...] = ()
     group: int | None = None
     ledger: QueryLedger | None = None
@@ -313,7 +317,7 @@ class SharedLog:
 
 
 def _lines(
-    lines: list[Line], groups: Mapping[int, Offsets], places: dict[str, Place]
+    lines: list[Line], groups: Mapping[int, Offsets], places: dict[str, RecordPlace]
 ) -> tuple[pl.DataFrame, Callable[[], None]]:
     """The frame of a record, and what changes in the index once it is durable."""
     blobs = _Blobs()
@@ -336,7 +340,7 @@ def _lines(
     data: list[bytes | None] = [None] * len(lines)
     for number, written in blobs.written():
         data[number] = written
-    books = [line.ledger for line in lines]
+    books = [UNCHANGED if line.ledger is None else BOOKS(line.ledger) for line in lines]
     columns = {
         "query": [line.place.name for line in lines],
         "number": numbers,
@@ -347,7 +351,7 @@ def _lines(
         "data": data,
         "version": [line.place.version if rows else None for line, rows in zip(lines, heights, strict=True)],
         "group": [line.group for line in lines],
-        **{name: [None if one is None else getattr(one, name) for one in books] for name in LEDGER},
+        **{name: [one[at] for one in books] for at, name in enumerate(LEDGER)},
         "about": [line.place.about() if line.about else None for line in lines],
     }
 
@@ -373,16 +377,16 @@ class _Blobs:
 
     def __init__(self) -> None:
         self._frames: dict[tuple[Any, ...], tuple[int, list[pl.DataFrame], list[int]]] = {}
-        self._shared: dict[int, tuple[int, int]] = {}
+        self._shared = IdentityMap[pl.DataFrame, tuple[int, int]]()
         """Where a frame that several queries share begins: the blob, and the row in it."""
 
     def add(self, number: int, frames: tuple[Rows, ...]) -> tuple[int, int]:
         """The blob, and the row in it where these frames begin, one after the other."""
         first = frames[0]
         if len(frames) == 1 and isinstance(first, Part):
-            where = self._shared.get(id(first.frame))
+            where = self._shared.get(first.frame)
             if where is None:
-                where = self._shared[id(first.frame)] = self._append(number, [first.frame])
+                where = self._shared[first.frame] = self._append(number, [first.frame])
             return where[0], where[1] + first.start
         return self._append(number, [frame_of(frame) for frame in frames])
 

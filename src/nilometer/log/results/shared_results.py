@@ -19,7 +19,7 @@ from nilometer.log import Offset
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.reader import Cursor
 from nilometer.log.results.result_log import Commit
-from nilometer.log.results.shared_log import PLACE, Era, index_at
+from nilometer.log.results.shared_log import PLACE, ColumnEra, index_at
 from nilometer.log.schema import arrow_schema, check_change
 from nilometer.log.segment import segment_ids
 from nilometer.operators.frames import empty, from_bytes
@@ -48,7 +48,7 @@ class SharedResults:
         self._floor = floor
 
     @property
-    def era(self) -> Era:
+    def era(self) -> ColumnEra:
         """The era."""
         place = index_at(self.directory).place(self.name)
         assert place is not None, "a query that is not in the commit log"

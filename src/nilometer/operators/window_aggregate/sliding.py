@@ -28,7 +28,7 @@ from nilometer.operators.window_aggregate.completeness import Expectation
 from nilometer.operators.window_aggregate.components import ROWS, Lifting
 from nilometer.operators.window_aggregate.groups import GroupCodes
 from nilometer.operators.window_aggregate.partials import GROUP, SLICE, LiftedRows, Partials
-from nilometer.operators.window_aggregate.state import Answers, SlidingState
+from nilometer.operators.window_aggregate.state import Evaluations, SlidingState
 from nilometer.operators.window_scope import BEGINNING
 from nilometer.types import INT_MINIMUM, MINUTE
 
@@ -191,7 +191,7 @@ class SlidingLogic:
         valueless = failing_rows(pl.DataFrame([*tags, *keys]), failing)
         return rows if valueless is None else rows.filter(~valueless)
 
-    def _slid(self, ticks: Integers) -> Answers:
+    def _slid(self, ticks: Integers) -> Evaluations:
         """Moves the window to each of these ticks and returns its contents at each."""
         low = self._scope.lows(ticks)
         if low is None:

@@ -39,7 +39,7 @@ _ROOM = 262_144
 
 
 @dataclass(frozen=True)
-class Answers:
+class Evaluations:
     """The answers of several evaluations. Those of evaluation k end before `ends[k]`; each has a group and
     its components.
     """
@@ -121,7 +121,7 @@ class SlidingState:
             self._values[component.name][..., start:end] = entries.values[component.name]
         self._length = end
 
-    def advance(self, low: Integers, high: Integers) -> Answers:
+    def advance(self, low: Integers, high: Integers) -> Evaluations:
         """Returns the answers of the windows low < slice <= high. Window ends never decrease."""
         n = self._length
         names, groups = self._names[:n], self._groups[:n]
@@ -152,7 +152,7 @@ class SlidingState:
                 found[c.name] = sliding.slide(c.operation, identity(c), *moves)
         self._first, self._pivot, self._last, self._size = (int(place) for place in moved)
         self._trim()
-        return Answers(ends, answered, found)
+        return Evaluations(ends, answered, found)
 
     @property
     def held(self) -> Held:

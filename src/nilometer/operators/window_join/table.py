@@ -43,7 +43,7 @@ def one_table(graph: Graph) -> bool:
     return bool(graph.classes) and shared and (len(streams) == 2 or not graph.conditions)
 
 
-class TableJoinLogic:
+class WindowTableLogic:
     """Per port, the rows that may still join, in a store and in the table, and the rows that came since the
     last round.
     """

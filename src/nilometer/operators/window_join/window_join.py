@@ -49,7 +49,7 @@ from nilometer.operators.window_join.keys import KeyClass, KeyPair, classes_of
 from nilometer.operators.window_join.parts import answer, conditions_of, is_local, reads_now
 from nilometer.operators.window_join.plan import Form, Graph, Steps, plan_steps
 from nilometer.operators.window_join.steps import Members, Side, column_of, extend, times_of
-from nilometer.operators.window_join.table import TableJoinLogic, one_table
+from nilometer.operators.window_join.table import WindowTableLogic, one_table
 from nilometer.types import INT, INT_MINIMUM, Schema, Type
 
 Bound = tuple[int, int, int]
@@ -102,7 +102,7 @@ class WindowJoin:
         """The implied width between every two streams."""
         return implied_widths(len(self.streams), self.bounds)
 
-    def build(self) -> WindowJoinLogic | TableJoinLogic:
+    def build(self) -> WindowJoinLogic | WindowTableLogic:
         ports = range(len(self.streams))
         conditions = conditions_of(self.keys, self.predicate)
         local = [tuple(c for c in conditions if is_local(c, self.streams[port])) for port in ports]
@@ -117,7 +117,7 @@ class WindowJoin:
         # A table can drop only its oldest rows. Shedding by worth needs panes.
         if self.form is not Form.MW and self.shedding is None and one_table(graph):
             columns = frames.stream_dtypes(self.schema, self.id_type)
-            return TableJoinLogic(self.streams, columns, graph, steps, filters, hashed=self.form is Form.HW)
+            return WindowTableLogic(self.streams, columns, graph, steps, filters, hashed=self.form is Form.HW)
         return WindowJoinLogic(self, steps, filters, graph.classes)
 
 

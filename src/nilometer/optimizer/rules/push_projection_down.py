@@ -83,7 +83,8 @@ class _Pruning:
                 return [call.reads | {old for new, old in passed if new in needed}]
             case logical.TableFunction(input, call):
                 whole = call.function.ordered and not _has_positions(input)
-                return [_all(input) if whole else call.reads]
+                beside = [] if node.beside is None else [_neighbours(node.beside)]
+                return [_all(input) if whole else call.reads, *beside]
             case logical.Join(left, right, kind, predicate):
                 if kind in (JoinKind.SEMI, JoinKind.ANTI):
                     return [_of(left, needed, (predicate,)), _of(right, (), (predicate,))]
@@ -183,6 +184,11 @@ def _stored(node: logical.Stored, needed: Names) -> Node:
 
 def _all(node: Node) -> Names:
     return frozenset(node.schema.names)
+
+
+def _neighbours(table: Node) -> Names:
+    """The columns of a table of neighbours that are read."""
+    return frozenset(name for name in table.schema.names if name.lower().endswith((".from_id", ".to_id")))
 
 
 def _of(node: Node, needed: Iterable[str], read: Iterable[Expression | None]) -> Names:

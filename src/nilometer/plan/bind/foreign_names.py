@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 FOREIGN_FUNCTIONS: dict[str, str] = {
-    **dict.fromkeys(("datediff", "date_diff", "timestampdiff", "age"), "subtract the times: (a - b) / 1 DAY"),
+    **dict.fromkeys(
+        ("datediff", "date_diff", "timestampdiff", "age"), "subtract the times: (b - a) / 1 MINUTE"
+    ),
     **dict.fromkeys(("dateadd", "date_add", "date_sub", "timestampadd"), "add a length of time: t + 1 HOUR"),
     "to_date": "write CAST(t AS DATE)",
     **dict.fromkeys(
@@ -12,11 +14,12 @@ FOREIGN_FUNCTIONS: dict[str, str] = {
     **dict.fromkeys(("from_unixtime", "str_to_date", "parse_datetime"), "write to_timestamp(x)"),
     **dict.fromkeys(("unix_timestamp", "to_unixtime"), "write epoch(t)"),
     "bucket": "write date_bin(15 MINUTES, t)",
+    "split_index": "write split_part(text, '/', 1); it counts from 1",
     **dict.fromkeys(("date_format", "format_timestamp", "format_datetime"), "write to_char(t, 'YYYY-MM-DD')"),
     **dict.fromkeys(("convert_timezone", "from_utc_timestamp"), "write t AT TIME ZONE 'Europe/Zurich'"),
     "to_utc_timestamp": "write to_utc(t, 'Europe/Zurich')",
     **dict.fromkeys(("getdate", "current_timestamp", "sysdate", "localtimestamp"), "write now"),
-    **dict.fromkeys(("isnull", "isnan"), "write x IS NULL; NaN is NULL"),
+    **dict.fromkeys(("isnull", "isnan"), "write x IS NULL; NaN is NULL; coalesce(x, 0) gives another value"),
     **dict.fromkeys(("charindex", "locate"), "write strpos(text, sought)"),
     **dict.fromkeys(("regexp_substr", "regexp_match"), "write regexp_extract(text, pattern)"),
     **dict.fromkeys(("rlike", "regexp"), "write regexp_like(text, pattern)"),
@@ -27,10 +30,21 @@ FOREIGN_FUNCTIONS: dict[str, str] = {
     **dict.fromkeys(
         ("rollup", "cube", "grouping"), "write a query for each set of groups, and UNION ALL between"
     ),
+    **dict.fromkeys(("percent_rank", "cume_dist"), "it needs OVER (ORDER BY x)"),
+    **dict.fromkeys(("time_weight", "time_weighted_average"), "write TWA(x), the time-weighted average"),
     **dict.fromkeys(
-        ("percent_rank", "cume_dist"),
-        "divide by the number of rows: 1.0 * RANK() OVER (ORDER BY x) / COUNT(*) OVER ()",
+        ("time_bucket_gapfill", "locf", "interpolate"),
+        "write FROM TUMBLE(s, 1 HOUR) GROUP BY id, window_start FILL(PREVIOUS), or RESAMPLE in FROM",
     ),
+    **dict.fromkeys(("random", "rand", "uuid"), "every answer can be repeated, so nothing is left to chance"),
+    **dict.fromkeys(("string_split", "str_split", "unnest_string"), "write split_part(text, ',', 1)"),
+    **dict.fromkeys(("md5", "sha1", "sha256", "hash"), "there is no hash of a value"),
+    **dict.fromkeys(
+        ("chr", "ascii", "reverse", "repeat", "initcap"), "text has the functions of docs/language.md"
+    ),
+    "make_timestamp": "write TIMESTAMP '2026-01-31 12:00', or to_timestamp(text, 'YYYY-MM-DD')",
+    "last_day": "a month's end is the next month's beginning: date_trunc('month', t)",
+    **dict.fromkeys(("list_value", "array"), "lists come from ARRAY_AGG"),
     "width_bucket": "write floor((x - low) / width)",
     "histogram": "write GROUP BY floor(x / width)",
     "decode": "write CASE x WHEN 1 THEN 'a' END",

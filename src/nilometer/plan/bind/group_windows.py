@@ -45,7 +45,7 @@ def group_window(binder: SourceBinder, source: ast.GroupWindowSource) -> Relatio
     context = binder.context
     inner = binder._stream(under_alias(context, source), source.kind)
     if source.time is not None:
-        _check_time(context, inner, source.time)
+        check_time(context, inner, source.time)
     if source.kind == "CUMULATE":
         return _cumulate(context, inner, source)
     grid, size = bind_grid(context, source.size, source.slide, source.offset, source.zone, source)
@@ -54,7 +54,7 @@ def group_window(binder: SourceBinder, source: ast.GroupWindowSource) -> Relatio
     return Relation(inner.alias, node, inner.visible + added, source, fields=inner.fields)
 
 
-def _check_time(context: Context, inner: Relation, name: ast.Name) -> None:
+def check_time(context: Context, inner: Relation, name: ast.Name) -> None:
     """DESCRIPTOR names the stream's time, perhaps as the data call it."""
     column = inner.find(name.parts[-1])
     if column is None:
@@ -362,8 +362,7 @@ def _source_of(
     others: tuple[ast.Expression, ...],
 ) -> ast.Source:
     time, *lengths = call.arguments or (None,)
-    named = isinstance(time, ast.Name) and (kind != "SESSION" or time.parts[-1].lower() == "time")
-    if not isinstance(time, ast.Name) or not named:
+    if not isinstance(time, ast.Name):
         context.fail(f"{kind} takes the stream's time first", time or call, hint=f"{kind}(time, 10 MINUTES)")
     amounts = [_amount(context, kind, part) for part in lengths]
     most = {"TUMBLE": 2, "HOP": 3, "CUMULATE": 3, "SESSION": 1}[kind]
@@ -377,6 +376,7 @@ def _source_of(
             "SESSION": "a pause",
         }[kind]
         context.fail(f"{kind} needs the time and {needs}", call, hint=f"write {example}")
+    by = None if time.parts[-1].lower() == "time" else time
     if kind == "SESSION":
         keys = []
         if not others:
@@ -391,10 +391,9 @@ def _source_of(
             keys.append(each)
         setting = ast.Setting("FOR", (amounts[0],), positional=True, span=call.span)
         alias = getattr(source, "alias", None) or getattr(source, "name", None)
-        return ast.FunctionSource(kind, source, tuple(keys), (setting,), None, alias, span=source.span)
+        return ast.FunctionSource(kind, source, tuple(keys), (setting,), None, alias, by, span=source.span)
     slide = amounts.pop(0) if kind != "TUMBLE" else None
     offset = amounts[1] if len(amounts) > 1 else None
-    by = None if time.parts[-1].lower() == "time" else time
     return ast.GroupWindowSource(kind, source, amounts[0], slide, offset, time=by, span=source.span)
 
 

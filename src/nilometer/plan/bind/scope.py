@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NoReturn, Protocol
 
-from nilometer.catalog.catalog import ViewDefinition
+from nilometer.catalog.catalog import PhenomenonDefinition, ViewDefinition
 from nilometer.catalog.extents import Extent, Sensor
 from nilometer.catalog.json_path import is_path
 from nilometer.errors import NOWHERE, BindError, Span
@@ -39,6 +39,12 @@ class CatalogView(Protocol):
 
     def views(self) -> tuple[ViewDefinition, ...]:
         """All views."""
+
+    def phenomenon(self, name: str) -> PhenomenonDefinition | None:
+        """The phenomenon of that name; case does not matter."""
+
+    def phenomena(self) -> tuple[PhenomenonDefinition, ...]:
+        """All phenomena."""
 
 
 NamedQueries = Mapping[str, object]
@@ -207,10 +213,12 @@ class Scope:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound query: its plan without Deliver, and whether its rows come from windows and so have a tick."""
+    """A bound query: its plan without Deliver, and whether its rows come from windows and so have a tick. `fields`
+    are the names that the columns of its `*` have in the data."""
 
     node: logical.Node
     windowed: bool
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 def quoted(names: list[str] | tuple[str, ...], limit: int = 12) -> str:

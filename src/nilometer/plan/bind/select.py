@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -122,7 +122,16 @@ class SelectBinder:
                 place,
                 hint="give the streams windows, such as [RANGE 10 MINUTES]",
             )
-        return self._to_stream(node)
+        return replace(self._to_stream(node), fields=self._fields())
+
+    def _fields(self) -> Mapping[str, str]:
+        """The names that the columns of `*` have in the data, for the query around this one. They are those of one
+        relation, because two may have the same."""
+        stars = [item.expression for item in self.select.items if isinstance(item.expression, ast.Star)]
+        relations = self.scope.relations
+        if len(stars) == 1 and stars[0].qualifier is not None:
+            relations = [each for each in (self.scope.relation(stars[0].qualifier),) if each is not None]
+        return relations[0].fields if len(stars) == len(relations) == 1 else {}
 
     def _delivered(self, projections: tuple[logical.Projection, ...]) -> logical.Node:
         """The select list's columns: without doubles after DISTINCT, and in the order of ORDER BY."""

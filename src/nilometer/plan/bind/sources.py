@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nilometer import algebra
-from nilometer.algebra.table_functions import LATEST
+from nilometer.algebra.table_functions import LATEST, TABLE_FUNCTIONS
+from nilometer.algebra.table_functions.phenomena import BY
 from nilometer.catalog import functions
 from nilometer.catalog.extents import Table
 from nilometer.expressions import Call, ColumnReference, Expression, columns_of, conjuncts
@@ -14,9 +15,10 @@ from nilometer.language import ast, parse
 from nilometer.language.walk import walk
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ExpressionBinder
-from nilometer.plan.bind.group_windows import group_window
+from nilometer.plan.bind.group_windows import check_time, group_window
 from nilometer.plan.bind.joins import bind_join, one_node
 from nilometer.plan.bind.named import NamedQuery, find_named, named_columns
+from nilometer.plan.bind.phenomena import bind_phenomena
 from nilometer.plan.bind.scope import (
     Bound,
     Context,
@@ -186,6 +188,12 @@ class SourceBinder:
                     node.arguments[1],
                     hint="make one of both: COUNT(DISTINCT a || '/' || b)",
                 )
+            if node.name.upper() in ("FIRST", "LAST") and _is_time_name(node.arguments[1]):
+                self.context.fail(
+                    f"{node.name.upper()} goes by time already, and takes one value",
+                    node.arguments[1],
+                    hint=f"write {node.name.upper()}(x), or {node.name.upper()}(x ORDER BY y)",
+                )
             alias = self._alias_of_argument(node)
             window = ast.RangeWindow(self._window_amount(node.arguments[1]), span=node.arguments[1].span)
             if alias in found and found[alias] != window:
@@ -235,7 +243,8 @@ class SourceBinder:
         if self.sample is not None and node.collection is algebra.Collection.STREAM:
             node = logical.Sample(node, self.sample)
         node = self._windowed(source.window, node)
-        return Relation(alias, node, node.schema.names, source, generated=source.alias is None)
+        fields = {} if source.columns else bound.fields
+        return Relation(alias, node, node.schema.names, source, generated=source.alias is None, fields=fields)
 
     def _windowed(self, window: ast.Window | None, node: logical.Node) -> logical.Node:
         if window is None:
@@ -269,8 +278,29 @@ class SourceBinder:
             self.context.fail(f"{what} takes a stream, and '{relation.alias}' is {kind}", source)
         return relation
 
+    def _of_phenomenon(self, source: ast.FunctionSource) -> Relation:
+        def extent(context: Context, extent: ast.ExtentSource, named: set[str]) -> Relation:
+            query = ast.Select((ast.SelectItem(ast.Star()),), (extent,), span=source.span)
+            binder = SourceBinder(query, Scope(context), self.bind_query)
+            binder.named |= named
+            return binder._extent(extent)
+
+        call, inner = bind_phenomena(self.context, source, extent)
+        beside = call[BY]
+        table: logical.Node | None = None
+        if isinstance(beside, str):
+            stored = self.context.catalog.extent(beside)
+            assert isinstance(stored, Table)
+            table = logical.Stored(stored, stored.name, stored.columns)
+        node = self._windowed(source.window, logical.TableFunction(inner.node, call, table))
+        return Relation(call.alias, node, node.schema.names, source)
+
     def _function(self, source: ast.FunctionSource) -> Relation:
+        if TABLE_FUNCTIONS[source.name].defined is not None:
+            return self._of_phenomenon(source)
         inner = self._stream(source.source, source.name)
+        if source.time is not None:
+            check_time(self.context, inner, source.time)
         if source.name == LATEST.name and source.window is None and expected_interval(inner) is None:
             at_the_end = self._latest_of_all(source, inner)
             if at_the_end is not None:
@@ -386,3 +416,7 @@ def _is_asof_order(condition: Expression, left: logical.Node, right: logical.Nod
             return is_event_time(left, one) and is_event_time(right, other)
         case _:
             return False
+
+
+def _is_time_name(node: ast.Expression) -> bool:
+    return isinstance(node, ast.Name) and node.parts[-1].lower() in ("time", "ts", "timestamp")

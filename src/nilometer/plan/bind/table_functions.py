@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from nilometer.algebra.places import WGS84
 from nilometer.algebra.table_function import (
     REQUIRED,
     Choice,
@@ -22,7 +23,9 @@ from nilometer.algebra.table_function import (
     Windowing,
 )
 from nilometer.algebra.table_functions import TABLE_FUNCTIONS
+from nilometer.catalog.units import convert
 from nilometer.language import ast
+from nilometer.language.vocabulary import DISTANCE_UNITS
 from nilometer.language.walk import walk
 from nilometer.plan import logical
 from nilometer.plan.bind.scope import Context, Relation, nearest, quoted
@@ -33,12 +36,12 @@ from nilometer.types import INT, MICROSECOND, UNITS, Column, Kind, OwnWindow, fo
 def bind_call(context: Context, source: ast.FunctionSource, inner: Relation) -> FunctionCall:
     """The call of a function over a stream."""
     function = TABLE_FUNCTIONS[source.name]
-    columns = tuple(_column(context, name, inner).name for name in source.columns)
+    columns = tuple(find_column(context, name, inner).name for name in source.columns)
     if function.all_columns:
         shown = columns or inner.visible
         own = {name for bare, name in _tags(inner)}
         columns = tuple(dict.fromkeys(name for name in shown if name not in own))
-    options = function.settle(_options(context, source, function, inner))
+    options = function.settle(bound_options(context, source, function, inner))
     id_column = inner.find("id")
     call = FunctionCall(
         function,
@@ -57,7 +60,8 @@ def bind_call(context: Context, source: ast.FunctionSource, inner: Relation) -> 
     return replace(call, window=_window(context, source, function, inner))
 
 
-def _column(context: Context, name: ast.Name, inner: Relation) -> Column:
+def find_column(context: Context, name: ast.Name, inner: Relation) -> Column:
+    """The column of that name, which must be there."""
     column = inner.find(name.parts[-1])
     if column is None:
         known = [bare for bare, _ in inner.columns()]
@@ -92,12 +96,12 @@ def expected_interval(inner: Relation) -> int | None:
 # ---- options ---------------------------------------------------------------------------------------------------------
 
 
-def _options(
+def bound_options(
     context: Context, source: ast.FunctionSource, function: TableFunction, inner: Relation
 ) -> dict[str, OptionValue]:
     """The values that the query gives, and the defaults that depend on the stream."""
     given = {
-        setting.word: _value(context, function, function.option(setting.word), setting)
+        setting.word: _value(context, function, function.option(setting.word), setting, inner)
         for setting in source.settings
     }
     for each in function.options:
@@ -131,11 +135,15 @@ def _by_interval(
     return default.count * interval
 
 
-def _value(context: Context, function: TableFunction, option: Option, setting: ast.Setting) -> OptionValue:
+def _value(
+    context: Context, function: TableFunction, option: Option, setting: ast.Setting, inner: Relation
+) -> OptionValue:
     if not option.pieces:
         return True
     values = tuple(
-        _part(context, f"{function.name} {option.word}", option, kind, value, setting)
+        _distance(context, option, value, setting, inner)
+        if kind is OptionKind.DISTANCE and isinstance(value, ast.Amount)
+        else _part(context, f"{function.name} {option.word}", option, kind, value, setting)
         for kind, value in zip(option.pieces, setting.values, strict=True)
         if isinstance(kind, OptionKind)
     )
@@ -159,6 +167,25 @@ def _part(
             return _number(context, option, kind, value, setting)
         case _:
             raise AssertionError(value)
+
+
+def _distance(
+    context: Context, option: Option, amount: ast.Amount, setting: ast.Setting, inner: Relation
+) -> float:
+    """The distance in the unit of the stream's coordinates; in metres for WGS84."""
+    value = float(_number(context, option, OptionKind.NUMBER, amount, setting))
+    if amount.unit is None:
+        return value
+    points = [column.unit for _, column in inner.columns() if column.type.kind is Kind.POINT]
+    coordinates = next((unit for unit in points if unit is not None), None)
+    if coordinates is None:
+        context.fail(
+            f"how long is {amount.count} {amount.unit}? The places of '{inner.alias}' have no unit",
+            setting,
+            hint=f"declare '{inner.alias}' with COORDINATES WGS84 or COORDINATES 'm', or leave {amount.unit} out",
+        )
+    target = "m" if coordinates == WGS84 else coordinates
+    return convert(value, DISTANCE_UNITS[amount.unit], target)
 
 
 def _number(
@@ -198,7 +225,7 @@ def _window(
             return None
         case Windowing.REACH:
             return _reach(context, source, inner)
-        case Windowing.FRAME:
+        case _:
             return _frame(context, source, inner)
 
 

@@ -96,6 +96,8 @@ def _build(line: Line, algebra: dict[str, tuple[type[Any], Reader]], catalog: Ex
 def _construct(kind: type[Any], inputs: tuple[Any, ...], parameters: Parameters) -> Any:
     if issubclass(kind, logical.WindowJoin | physical.WindowJoin):
         return kind(inputs, **parameters)
+    if issubclass(kind, logical.TableFunction | physical.TableFunction):
+        return kind(inputs[0], beside=inputs[1] if len(inputs) > 1 else None, **parameters)
     return kind(*inputs, **parameters)
 
 

@@ -18,7 +18,6 @@ from nilometer.algebra.table_function import (
     OptionKind,
     OptionValue,
     TableFunction,
-    Windowing,
 )
 from nilometer.catalog.extents import Extent, Stream, Table
 from nilometer.expressions import Aggregate, Call, ColumnReference, Expression, Literal
@@ -345,7 +344,7 @@ def _at_option(cursor: Cursor, function: TableFunction) -> bool:
 def _at_column(cursor: Cursor, function: TableFunction) -> bool:
     """Whether a clause of columns comes next; the clause is optional."""
     words = {option.word.split()[0] for option in function.all_options} | {"SENSORS", "RANGE"}
-    if function.windowing is Windowing.FRAME:
+    if function.framed:
         words |= {"UNBOUNDED", "FROM", "AT", "NOW"}
     return cursor.at(";") and cursor.peek().key not in words
 
@@ -375,13 +374,13 @@ def _setting_value(kind: OptionKind, value: object) -> OptionValue:
         case _, ast.Amount(count=int() | float() as count, unit=unit):
             if kind is OptionKind.DURATION:
                 return round(count * UNITS[unit or "SECONDS"])
-            return float(count) if kind is OptionKind.NUMBER else count
+            return float(count) if kind in (OptionKind.NUMBER, OptionKind.DISTANCE) else count
         case _:
             raise PlanTextError(f"no value of an option: {value}")
 
 
 def _function_window(reading: Reading, function: TableFunction) -> int | OwnWindow | Frame:
-    if function.windowing is Windowing.FRAME:
+    if function.framed:
         return Frame(**time_window_parameters(reading.cursor))
     reading.cursor.expect("RANGE")
     return reading.duration() if reading.cursor.token.kind is INT_TOKEN else _own_window(reading)

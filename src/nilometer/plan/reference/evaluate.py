@@ -163,7 +163,17 @@ def stream(node: Node, world: World) -> list[Row]:
 
 def _function(node: logical.TableFunction, world: World) -> list[Any]:
     anchor = first_tick(node.input, world.feeds)
-    return NAIVE[node.call.name](node, stream(node.input, world), anchor, world.watermark)
+    beside = node.beside
+    if beside is None:
+        return NAIVE[node.call.name](node, stream(node.input, world), anchor, world.watermark)
+    ends = [
+        next(n for n in beside.schema.names if n.lower().endswith(f".{end}")) for end in ("from_id", "to_id")
+    ]
+
+    def pairs(tick: int) -> frozenset[tuple[Any, ...]]:
+        return frozenset(tuple(values[end] for end in ends) for values in table(beside, world, tick))
+
+    return NAIVE[node.call.name](node, stream(node.input, world), anchor, world.watermark, pairs)
 
 
 def windows(node: Node, world: World) -> list[Evaluation]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from nilometer.engine import Database
-    from nilometer.live.owner.owner import Asked, Part
+    from nilometer.live.owner.owner import ClientQuery, Fetched
 
 FORMS = (JSON, NDJSON, CSV, ARROW, SSE)
 LIVE_FORMS = (SSE, NDJSON)
@@ -159,7 +159,7 @@ def _frame(answer: Answer) -> pl.DataFrame:
 
 
 async def _rows(
-    desk: Desk, running: Asked, rows: int, limit: int | None, *, events: bool
+    desk: Desk, running: ClientQuery, rows: int, limit: int | None, *, events: bool
 ) -> AsyncIterator[bytes]:
     live = running.live
     began = {key: [at.number, at.position] for key, at in live.began.items()}
@@ -169,7 +169,7 @@ async def _rows(
             columns = encoding.schema_json(schema)
             yield _event("schema", _identity(began, rows), json.dumps({"position": rows, "columns": columns}))
         while not desk.tails.closed and (limit is None or limit > 0):
-            part: Part = await desk.live(lambda: desk.owner.fetch(running, WAIT))
+            part: Fetched = await desk.live(lambda: desk.owner.fetch(running, WAIT))
             frame = part.rows
             lost = int(part.facts["dropped"]) - dropped
             dropped += lost
@@ -200,7 +200,7 @@ async def _rows(
         _remove_later(desk, running)
 
 
-def _remove_later(desk: Desk, running: Asked) -> None:
+def _remove_later(desk: Desk, running: ClientQuery) -> None:
     """Stop the query, in a thread: the generator may be ending because the client is gone, and cannot wait."""
     import threading
 

@@ -26,7 +26,7 @@ from nilometer.server.encoding import schema_json
 from nilometer.server.field import FileView, LogView, history_of, readings_at
 from nilometer.server.roles import READ
 from nilometer.server.routes.observed import SILENT, SLOW
-from nilometer.types import SECOND, Kind, Schema, format_time, parse_time
+from nilometer.types import Kind, Schema, format_time, parse_time
 
 if TYPE_CHECKING:
     from nilometer.engine import Database
@@ -39,7 +39,7 @@ VIEWS = 16
 PARTS = 160
 """The parts into which the times of a log are divided."""
 FRESH = 2.0
-"""Seconds for which it is remembered which sensors sleep."""
+"""Seconds for which it is remembered what the sensors were told."""
 
 Moment = Annotated[str | None, Query(max_length=40, description="a time, such as 2026-03-01T06:00:00Z")]
 
@@ -58,11 +58,13 @@ def add(router: APIRouter, desk: Desk) -> None:
     ) -> JSONResponse:
         """The newest reading of every sensor of a stream, as columns; with `at` as it was then, by the readings' own
         times. `position` is the `after` of the next request. Times are microseconds since 1970."""
-        now, asleep = await desk.wait_for(lambda: views.state_of(desk))
+        demand = await desk.wait_for(lambda: views.demand_of(desk))
         moment = None if at is None else _moment(at)
-        seen = await desk.with_database(lambda database: _seen(database, views, stream))
+        seen = await desk.with_database(lambda database: _seen(database, views, stream, places=after is None))
         return JSONResponse(
-            await desk.wait_for(lambda: views.alone(lambda: _field(seen, moment, after, now, asleep)))
+            await desk.wait_for(
+                lambda: views.alone(lambda: _field(seen, moment, after, desk.owner.station.clock(), demand))
+            )
         )
 
     @router.get("/streams/{name}/span", dependencies=[READ], tags=["streams"])
@@ -101,7 +103,7 @@ class _Views:
     def __init__(self) -> None:
         self._views: dict[str, tuple[object, FileView | LogView]] = {}
         self._turn, self._looking = threading.Lock(), threading.Lock()
-        self._state: tuple[float, int, dict[str, list[str]]] = (0.0, 0, {})
+        self._demand: tuple[float, _Demand] = (0.0, {})
 
     def of(self, database: Database, stream: Stream) -> FileView | LogView | None:
         """The view of a stream; None if there are no readings yet."""
@@ -136,36 +138,42 @@ class _Views:
         with self._looking:
             return call()
 
-    def state_of(self, desk: Desk) -> tuple[int, dict[str, list[str]]]:
-        """The station's time, and which sensors of which stream sleep."""
+    def demand_of(self, desk: Desk) -> _Demand:
+        """What the sensors were told, by the lower-case name of their stream."""
         with self._turn:
-            at, now, asleep = self._state
+            at, demand = self._demand
             if time.monotonic() - at >= FRESH:
-                now, asleep = desk.owner.submit(lambda: _state(desk.owner.station))
-                self._state = time.monotonic(), now, asleep
-            else:
-                now += int((time.monotonic() - at) * SECOND)
-            return now, asleep
+                demand = desk.owner.submit(lambda: _demand(desk.owner.station))
+                self._demand = time.monotonic(), demand
+            return demand
 
 
-def _state(station: Station) -> tuple[int, dict[str, list[str]]]:
-    asleep: dict[str, list[str]] = {}
-    rows = station.fleet.rows().filter(pl.col("state") == "asleep")
-    for stream, sensor in rows.select("stream", "sensor").iter_rows():
-        asleep.setdefault(stream.lower(), []).append(sensor)
-    return station.clock(), asleep
+_Demand = dict[str, tuple[list[str], dict[str, int]]]
+"""By stream, the sensors that sleep, and the intervals of those that sample."""
 
 
-def _seen(database: Database, views: _Views, name: str) -> _Seen:
+def _demand(station: Station) -> _Demand:
+    found: _Demand = {}
+    rows = station.fleet.rows().select("stream", "sensor", "state", "interval")
+    for stream, sensor, state, interval in rows.iter_rows():
+        asleep, intervals = found.setdefault(stream.lower(), ([], {}))
+        if state == "asleep":
+            asleep.append(sensor)
+        elif interval is not None:
+            intervals[sensor] = interval
+    return found
+
+
+def _seen(database: Database, views: _Views, name: str, *, places: bool = False) -> _Seen:
     stream = stream_of(database, name)
-    return _Seen(stream, database.catalog.sensors(stream.name), views.of(database, stream))
+    declared = database.catalog.sensors(stream.name) if places else ()
+    return _Seen(stream, declared, views.of(database, stream))
 
 
-def _field(
-    seen: _Seen, at: int | None, after: int | None, now: int, asleep: dict[str, list[str]]
-) -> dict[str, Any]:
+def _field(seen: _Seen, at: int | None, after: int | None, now: int, demand: _Demand) -> dict[str, Any]:
     stream, declared, view = seen.stream, seen.declared, seen.view
     wait = stream.interval
+    asleep, intervals = demand.get(stream.name.lower(), ([], {}))
     found: dict[str, Any] = {
         "stream": stream.name,
         "columns": schema_json(Schema(stream.columns)),
@@ -175,7 +183,10 @@ def _field(
         "finite": isinstance(view, FileView),
         "slow_after": None if wait is None else SLOW * wait + stream.delay,
         "silent_after": None if wait is None else SILENT * wait + stream.delay,
-        "asleep": asleep.get(stream.name.lower(), []),
+        "delay": stream.delay,
+        "asleep": asleep,
+        # Sensors that a query has slowed down are not late.
+        "slowed": {one: each for one, each in intervals.items() if wait is not None and each > wait},
         "complete": True,
         "position": 0,
     }

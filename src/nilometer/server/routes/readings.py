@@ -14,21 +14,19 @@ readings from the future are counted.
 from __future__ import annotations
 
 import asyncio
-import io
 import time
 from typing import Any
 
-import polars as pl
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 from starlette.responses import Response
 
 from nilometer.catalog import Stream
 from nilometer.engine import Database
-from nilometer.errors import DataError, NilometerError, ResourceError
+from nilometer.errors import DataError, ResourceError
 from nilometer.ingest.adapters.push import SMALL, Offer, PushAdapter, Receipt, size_of
-from nilometer.ingest.payloads import Decoded, Format, Garbled
-from nilometer.ingest.readers import read_frame
+from nilometer.ingest.payloads import Decoded, Format
+from nilometer.ingest.payloads.arrow_bodies import read_arrow
 from nilometer.live.station import Station
 from nilometer.server.desk import Desk, stream_of
 from nilometer.server.encoding import ARROW
@@ -36,8 +34,6 @@ from nilometer.server.problems import ConflictError, MediaTypeError, problem_of
 from nilometer.server.roles import WRITE
 from nilometer.server.settings import DURABLE_SECONDS
 
-LETTER_BYTES = 10_000
-"""How much of a body that cannot be read at all is kept as a dead letter."""
 FORMATS = {
     "application/json": Format.AUTO,
     "application/x-ndjson": Format.JSON,
@@ -160,28 +156,17 @@ def _pushed(database: Database, stream: Stream) -> str:
 
 
 def _offer(body: bytes, kind: str, peer: str) -> Offer:
-    payloads = [line for line in body.splitlines() if line.strip()] if kind in LINES else [body.strip()]
+    if kind in LINES:
+        payloads = [line for line in body.splitlines() if line.strip()]
+    else:
+        payloads = [body if kind == ARROW else body.strip()]
     return Offer(payloads, FORMATS.get(kind, Format.AUTO), peer, time.time_ns() // 1_000, size_of(payloads))
 
 
 def _decoded(adapter: PushAdapter, offer: Offer, kind: str) -> Decoded:
     if kind != ARROW:
         return adapter.decode(offer)
-    payload = offer.payloads[0]
-    nothing = pl.DataFrame(schema=adapter.nothing().rows.schema)
-    try:
-        frame = pl.read_ipc_stream(io.BytesIO(payload))
-        reading = read_frame(frame, adapter.stream)
-    except NilometerError as error:
-        return Decoded(nothing, (Garbled(payload[:LETTER_BYTES], error.message, offer.source),))
-    except Exception:  # whatever the library says of bytes that are not Arrow's
-        reason = "this is no Arrow IPC stream"
-        return Decoded(nothing, (Garbled(payload[:LETTER_BYTES], reason, offer.source),))
-    letters: tuple[Garbled, ...] = ()
-    if reading.garbled:
-        reasons = "; ".join(map(str, reading.dead_letters))
-        letters = (Garbled(payload[:LETTER_BYTES], reasons, offer.source, reading.garbled),)
-    return Decoded(reading.rows, letters)
+    return read_arrow(offer.payloads[0], adapter.stream, adapter.nothing().rows, offer.source)
 
 
 async def _durable(adapter: PushAdapter, offer: Offer) -> Receipt:

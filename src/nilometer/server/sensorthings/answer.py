@@ -151,8 +151,9 @@ class Answerer:
         for part in selection.parts:
             found += self._reader.rows(part, options.filter, order, need)
         if order.time:
-            found.sort(key=lambda row: row.time, reverse=order.descending)
+            found.sort(key=lambda row: (row.time, row.position), reverse=order.descending)
         elif len(selection.parts) > 1 or len(found) > need:
+            found.sort(key=lambda row: row.position, reverse=order.descending)
             pairs = [(row, self._reader.entity(row)) for row in found]
             found = [row for row, _ in sorted_by(self._model, pairs, order.keys, lambda pair: pair[1])]
         return found[options.skip : need]

@@ -209,6 +209,21 @@ def _step(editor: Editor, one: Asked, request: dict[str, Any], inside: Made) -> 
     return Reply(200, {"@iot.id": target.entity.id})
 
 
+def observations_in(body: Any) -> int:
+    """How many observations a batch adds."""
+    found = 0
+    for each in body["requests"]:
+        if str(each.get("method")).upper() == "POST":
+            url = str(each.get("url")).partition("?")[0]
+            found += url.rpartition("/")[2] == OBSERVATIONS.name
+            if url.rpartition("/")[2] == "CreateObservations" and isinstance(each.get("body"), list):
+                groups = [group for group in each["body"] if isinstance(group, dict)]
+                found += sum(
+                    len(group["dataArray"]) for group in groups if isinstance(group.get("dataArray"), list)
+                )
+    return found
+
+
 def parse_body(data: bytes) -> Any:
     """The JSON of a body. Raises ConfigurationError."""
     try:

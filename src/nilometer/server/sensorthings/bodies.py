@@ -69,10 +69,8 @@ def _checked(kind: Kind, name: str, value: Any) -> Any:
 
 
 def reference(value: Any) -> Id | None:
-    """The id in `{"@iot.id": 5}`; None if the value is an entity to be made."""
+    """The id in `{"@iot.id": 5}`, whatever else is there; None if the value is an entity to be made."""
     if not isinstance(value, dict) or "@iot.id" not in value:
-        return None
-    if any("@" not in name and name != "id" for name in value):
         return None
     identity = value["@iot.id"]
     if isinstance(identity, bool) or not isinstance(identity, int | str):

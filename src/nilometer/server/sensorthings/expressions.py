@@ -124,9 +124,10 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = list(self._tokens())
+        self.tokens: list[_Token] = []
         self.place = 0
         self.depth = 0
+        self.tokens = list(self._tokens())
 
     def _tokens(self) -> Any:
         at = 0

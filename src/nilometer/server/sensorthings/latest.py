@@ -91,9 +91,13 @@ class Latest:
                 if frames:
                     self._take(pl.concat(frames).select(POSITION, *self._names()))
 
+    @property
+    def kept(self) -> list[str]:
+        """The columns that are remembered, of all measures."""
+        return list(dict.fromkeys(name for measure in self.measures.values() for name in measure.kept))
+
     def _names(self) -> list[str]:
-        kept = [name for measure in self.measures.values() for name in measure.kept]
-        return list(dict.fromkeys((self.time, self.id, *kept)))
+        return list(dict.fromkeys((self.time, self.id, *self.kept)))
 
     def _take(self, rows: pl.DataFrame) -> None:
         rows = without_doubles(self.log, rows).filter(pl.col(self.id).is_not_null())

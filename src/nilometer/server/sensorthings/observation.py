@@ -70,7 +70,8 @@ def _counted(model: Model, datastream: Id, result: Any) -> Any:
     """Counts are whole numbers."""
     stored = model.store.get(DATASTREAMS.name, datastream)
     whole = stored is not None and stored.properties.get("observationType") == COUNT
-    return int(result) if whole and isinstance(result, float) and result.is_integer() else result
+    exact = isinstance(result, float) and result.is_integer() and abs(result) <= own.EXACT
+    return int(result) if whole and exact else result
 
 
 def place_of(model: Model, identity: Id) -> tuple[Part, int] | None:

@@ -90,8 +90,9 @@ class Reader:
             and part.feature is None
             and part.sensors
         ):
-            return self._last(part)
-        found: list[Row] = []
+            found = self._last(part)
+            return found if each else sorted(found, key=lambda row: (row.time, row.position))[-1:]
+        found = []
         for narrower, residual in self.narrowed(part, condition):
             found += self._read(narrower, residual, order, need, each, start)
         return found
@@ -198,10 +199,18 @@ class Reader:
                     return self._first_slowly(part, rows, order, need, each)
                 keys += found
                 descending += [down] * len(found)
-            rows = rows.sort(
-                [*keys, pl.col(POSITION)], descending=[*descending, False], nulls_last=[*descending, False]
+            # As columns: a constant is as long as the frame.
+            names = [f"@key{place}" for place in range(len(keys))]
+            rows = (
+                rows.with_columns(key.alias(name) for key, name in zip(keys, names, strict=True))
+                .sort(
+                    [*names, POSITION],
+                    descending=[*descending, order.descending],
+                    nulls_last=[*descending, False],
+                )
+                .drop(names)
             )
-        return rows.group_by(latest.id, maintain_order=True).head(need) if each else rows.head(need)
+        return _head(rows, latest.id if each else None, need)
 
     def _first_slowly(
         self, part: Part, rows: pl.DataFrame, order: Order, need: int, each: bool
@@ -210,6 +219,7 @@ class Reader:
 
         self.budget.evaluated(rows.height)
         latest = part.source.latest
+        rows = rows.sort(POSITION, descending=order.descending)
         places = sorted_by(
             self._model,
             list(enumerate(self._entities(part, rows))),
@@ -217,7 +227,7 @@ class Reader:
             lambda pair: pair[1],
         )
         rows = rows[[place for place, _ in places]]
-        return rows.group_by(latest.id, maintain_order=True).head(need) if each else rows.head(need)
+        return _head(rows, latest.id if each else None, need)
 
     def _entities(self, part: Part, rows: pl.DataFrame) -> list[Entity]:
         latest = part.source.latest
@@ -305,6 +315,13 @@ class Reader:
             rows = rows.filter(pl.Series(holds, dtype=pl.Boolean))
         if rows.height:
             yield rows
+
+
+def _head(rows: pl.DataFrame, by: str | None, need: int) -> pl.DataFrame:
+    """The first rows, of all or by a column."""
+    if by is None:
+        return rows.head(need)
+    return rows.group_by(by, maintain_order=True).head(need).select(rows.columns)
 
 
 FAR = ("Datastream", "FeatureOfInterest")

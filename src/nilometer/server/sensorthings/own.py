@@ -27,7 +27,7 @@ COLUMNS = (
 )
 STATEMENT = (
     f"CREATE STREAM {NAME} (id INT, result FLOAT, value STRING, until TIME, result_time TIME, feature INT, extra STRING) "
-    "PUSHED FUTURE 1 DAYS COORDINATES WGS84"
+    "PUSHED DELAY 1 MINUTES FUTURE 1 DAYS COORDINATES WGS84"
 )
 EXACT = 2**53
 """Whole numbers up to this size are exact as FLOAT."""

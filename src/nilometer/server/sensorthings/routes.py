@@ -11,11 +11,12 @@ from starlette.responses import Response
 from nilometer.server.problems import MediaTypeError
 from nilometer.server.roles import ADMIN, READ, WRITE
 from nilometer.server.sensorthings import batch
-from nilometer.server.sensorthings.service import JSON_PATCH, Asked, Reply, Service
+from nilometer.server.sensorthings.service import JSON_PATCH, Asked, Reply, Service, needed_role
 from nilometer.server.tokens import Role
 
 if TYPE_CHECKING:
     from nilometer.server.desk import Desk
+    from nilometer.server.limits import Bucket
 
 PREFIX = "/v1.1"
 KINDS = ("application/json", JSON_PATCH)
@@ -37,8 +38,11 @@ def add(router: APIRouter, desk: Desk, service: Service) -> None:
     @router.post(PREFIX + "/$batch", dependencies=[READ], tags=["sensorthings"])
     async def post_batch(request: Request) -> Response:
         """Several requests in one. Each needs the role that it needs alone."""
-        asked = await _asked(request, "$batch")
-        return _response(await desk.wait_for(lambda: batch.run(service, asked)))
+        asked, bucket = await _asked(request, "$batch"), _bucket(desk, request)
+        reply = await desk.wait_for(lambda: batch.run(service, asked))
+        if bucket is not None:
+            bucket.take(batch.observations_in(asked.body))
+        return _response(reply)
 
     @router.post(PREFIX + "/Observations", dependencies=[WRITE], tags=["sensorthings"])
     async def post_observation(request: Request) -> Response:
@@ -78,7 +82,18 @@ def add(router: APIRouter, desk: Desk, service: Service) -> None:
 
 async def _answer(desk: Desk, service: Service, request: Request, path: str) -> Response:
     asked = await _asked(request, path)
-    return _response(await desk.wait_for(lambda: service.dispatch(asked)))
+    observing = asked.method == "POST" and needed_role("POST", path) is Role.WRITE
+    bucket = _bucket(desk, request) if observing else None
+    reply = await desk.wait_for(lambda: service.dispatch(asked))
+    if bucket is not None:
+        bucket.take(len(reply.body) if isinstance(reply.body, list) else 1)
+    return _response(reply)
+
+
+def _bucket(desk: Desk, request: Request) -> Bucket | None:
+    """The bucket for the rows that the caller's token may add."""
+    token = request.scope["state"].get("token")
+    return None if token is None else desk.limits.rows_of(token)
 
 
 async def _asked(request: Request, path: str) -> Asked:

@@ -16,7 +16,8 @@ from nilometer.server.sensorthings.latest import Latest
 
 @dataclass(frozen=True)
 class Order:
-    """How rows are ordered: by position if there are no keys. `time`: by phenomenonTime alone, then by position."""
+    """How rows are ordered: by position if there are no keys. Equal ones are ordered by position, in the direction of the
+    first key: of several at one time, the last is the one that came last."""
 
     keys: tuple[tuple[ex.Expression, bool], ...] = ()
 

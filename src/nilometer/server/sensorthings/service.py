@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nilometer.errors import ConfigurationError, NilometerError
+from nilometer.live import audit
+from nilometer.live.owner.owner import OwnerGoneError
 from nilometer.server.problems import ForbiddenError, NotAllowedError
 from nilometer.server.sensorthings import catalog, options, paths
 from nilometer.server.sensorthings.answer import Answerer
@@ -20,15 +23,17 @@ from nilometer.server.sensorthings.editor import Editor
 from nilometer.server.sensorthings.intake import Intake, datastream_in
 from nilometer.server.sensorthings.kinds import DATASTREAMS, FEATURES, KINDS, OBSERVATIONS, Kind
 from nilometer.server.sensorthings.model import Entity, Model
-from nilometer.server.sensorthings.names import Id
+from nilometer.server.sensorthings.names import Id, literal
 from nilometer.server.sensorthings.observations import Reader
 from nilometer.server.sensorthings.sources import Sources, declared_in
 from nilometer.server.sensorthings.store import EntityStore
 from nilometer.server.sensorthings.writing import root_document, self_link
 from nilometer.server.tokens import Role
+from nilometer.server.who import WHO
 
 if TYPE_CHECKING:
     from nilometer.server.desk import Desk
+    from nilometer.server.sensorthings.mqtt import Bridge
 
 CREATE_OBSERVATIONS = "CreateObservations"
 JSON_PATCH = "application/json-patch+json"
@@ -67,6 +72,22 @@ class Service:
         self.intake = Intake(desk)
         self.broker: str | None = None
         self.listeners: list[Callable[[list[tuple[Kind, Id]]], None]] = []
+
+    def connect(self, broker: str, root: str) -> Bridge:
+        """Speak MQTT through a broker, too."""
+        from nilometer.server.sensorthings.mqtt import Bridge
+
+        bridge = Bridge(self, broker, f"{root}/v1.1")
+        self.broker = bridge.endpoint
+        self.listeners.append(bridge.changed)
+        return bridge
+
+    def begin(self) -> threading.Thread:
+        """Declare, in a thread that waits for the station's loop, what a crash may have left undeclared."""
+        thread = threading.Thread(target=self.declare, name="nilometer-sensorthings", daemon=True)
+        if self.store.numbers(DATASTREAMS.name):
+            thread.start()
+        return thread
 
     def model(self) -> Model:
         """All entities as they are now."""
@@ -180,6 +201,12 @@ class Service:
         if editor.touched and any(name == DATASTREAMS.name for name, _ in editor.change.put):
             catalog.ensure_stream(self.desk)
         self.store.commit(editor.change)
+        told = [
+            f"{verb} {name}({literal(identity)})"
+            for verb, keys in (("put", editor.change.put), ("delete", editor.change.delete))
+            for name, identity in keys
+        ]
+        audit.note(self.desk.directory, WHO.get(), "sensorthings", ", ".join(told))
         if editor.touched:
             self.declare(list(editor.touched))
         changed = [(KINDS[name], identity) for name, identity in editor.change.put]
@@ -190,6 +217,8 @@ class Service:
         """Declare Datastreams as sensors of the stream `observations`, for SQL; all of them when the server begins."""
         try:
             catalog.declare(self.desk, self.model(), datastreams)
+        except OwnerGoneError:
+            return
         except NilometerError as error:
             # The entities are durable; their names in SQL follow with the next start.
             print(f"SensorThings: {error}", file=sys.stderr)

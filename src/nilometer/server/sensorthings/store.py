@@ -10,17 +10,14 @@ off; a damaged line before it is an error. An id is never given twice.
 from __future__ import annotations
 
 import json
-import os
 import threading
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nilometer.errors import DataError, ResourceError
-from nilometer.log.local_files import LocalFiles
-from nilometer.log.writer import resources
+from nilometer.errors import ConfigurationError, ResourceError
+from nilometer.log.json_lines import JsonLog, line_of
 from nilometer.server.sensorthings.names import Id
 
 FILE = "sensorthings"
@@ -64,14 +61,16 @@ class EntityStore:
     """Read when it is opened. For all threads; one changes it at a time (`turn`)."""
 
     def __init__(self, directory: Path) -> None:
-        self._files = LocalFiles(directory / ".nilometer")
+        self._log = JsonLog(directory / ".nilometer", FILE)
         self.turn = threading.RLock()
         self.revision = 0
         self.next = 1
         self._all: dict[str, dict[Id, Stored]] = {}
-        self._size = 0
         self._index: tuple[int, dict[tuple[str, str, Id], list[Id]]] | None = None
-        self._read()
+        for record in self._log.records:
+            self._take(record)
+        self._log.records = []
+        self._begin_anew()
 
     # ---- looking -----------------------------------------------------------------------------------------------------
 
@@ -114,24 +113,8 @@ class EntityStore:
             "put": [[*key, stored.as_json()] for key, stored in change.put.items()],
             "delete": [list(key) for key in change.delete],
         }
-        self._append(_line(record))
+        self._log.append(record)
         self._take(record)
-
-    def _append(self, line: bytes) -> None:
-        with resources(self._files.place):
-            path = self._files.directory / FILE
-            if not path.exists():
-                self._files.replace(FILE, b"")
-            handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-            try:
-                os.ftruncate(handle, self._size)
-                written = 0
-                while written < len(line):
-                    written += os.pwrite(handle, line[written:], self._size + written)
-                os.fsync(handle)
-            finally:
-                os.close(handle)
-        self._size += len(line)
 
     def _take(self, record: dict[str, Any]) -> None:
         for name, identity, said in record["put"]:
@@ -141,61 +124,25 @@ class EntityStore:
         self.next = max(self.next, record["next"])
         self.revision += 1
 
-    # ---- opening -----------------------------------------------------------------------------------------------------
-
-    def _read(self) -> None:
-        try:
-            data = bytes(self._files.read(FILE))
-        except FileNotFoundError:
-            return
-        lines = data.splitlines(keepends=True)
-        for number, line in enumerate(lines, 1):
-            try:
-                record = _record(line)
-            except (ValueError, KeyError):
-                if number == len(lines):
-                    break  # torn by a crash: it was never acknowledged
-                raise DataError(
-                    f"line {number} of the SensorThings entities is damaged",
-                    detail=str(self._files.directory / FILE),
-                    hint="take the file from a backup; readings are not in it",
-                ) from None
-            self._size += len(line)
-            self._take(record)
-        whole = _line(
-            {
-                "next": self.next,
-                "put": [
-                    [name, identity, stored.as_json()]
-                    for name, entities in self._all.items()
-                    for identity, stored in entities.items()
-                ],
-                "delete": [],
-            }
-        )
-        if self._size > SPARE + 2 * len(whole):
-            with resources(self._files.place):
-                self._files.replace(FILE, whole)
-            self._size = len(whole)
-
-
-def _line(record: dict[str, Any]) -> bytes:
-    body = json.dumps(record, ensure_ascii=True)
-    return f"{zlib.crc32(body.encode()):08x} {body}\n".encode()
-
-
-def _record(line: bytes) -> dict[str, Any]:
-    checksum, _, body = line.partition(b" ")
-    if not line.endswith(b"\n") or f"{zlib.crc32(body[:-1]):08x}".encode() != checksum:
-        raise ValueError("a damaged line")
-    found: dict[str, Any] = json.loads(body)
-    return found
+    def _begin_anew(self) -> None:
+        """Forget the lines that no longer matter."""
+        put = [
+            [name, identity, stored.as_json()]
+            for name, entities in self._all.items()
+            for identity, stored in entities.items()
+        ]
+        record = {"next": self.next, "put": put, "delete": []}
+        if self._log.size > SPARE + 2 * len(line_of(record)):
+            self._log.begin(record)
 
 
 def check_size(name: str, entities: Iterable[Stored]) -> None:
     """Refuse an entity that is too large."""
     for stored in entities:
-        size = len(json.dumps(stored.as_json()))
+        try:
+            size = len(json.dumps(stored.as_json(), ensure_ascii=False).encode())
+        except UnicodeEncodeError:
+            raise ConfigurationError("half of a surrogate pair is no text") from None
         if size > ENTITY_BYTES:
             raise ResourceError(
                 f"an entity of {name} has {size} bytes", hint=f"at most {ENTITY_BYTES} are kept"

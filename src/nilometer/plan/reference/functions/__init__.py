@@ -5,19 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from nilometer.plan.logical import TableFunction
 from nilometer.plan.reference.functions.latest import latest
+from nilometer.plan.reference.functions.phenomena import current, phenomena, predict
 from nilometer.plan.reference.functions.resample import resample
 from nilometer.plan.reference.functions.session import session
 from nilometer.plan.reference.functions.silent import silent
 from nilometer.plan.reference.functions.similar import similar
-from nilometer.plan.reference.rows import Row
 
-Naive = Callable[[TableFunction, Sequence[Row], int | None, int], list[Any]]
-"""(node, tuples, first_tick, watermark) -> rows of a stream, or evaluations of windows, in order."""
+Naive = Callable[..., list[Any]]
+"""(node, tuples, first_tick, watermark) -> rows of a stream, or evaluations of windows, in order. A function that
+reads a table beside its stream gets the table's rows, too."""
 
 NAIVE: dict[str, Naive] = {
     "SIMILAR": similar,
@@ -25,4 +25,7 @@ NAIVE: dict[str, Naive] = {
     "LATEST": latest,
     "RESAMPLE": resample,
     "SESSION": session,
+    "PHENOMENA": phenomena,
+    "CURRENT": current,
+    "PREDICT": predict,
 }

@@ -1,0 +1,441 @@
+"""PHENOMENA, CURRENT: groups of neighbouring sensors that read alike, how they change, and which there are.
+
+A phenomenon is defined on a column of a stream (docs/phenomena.md has the whole law):
+
+    class(reading)   what LIKENESS makes of the value: ABOVE 35 gives 'above' or nothing
+    n(s, c, T)       the number of readings of source s with class c and T - RANGE < tick <= T
+    candidates       the sources with n(s, c, T) >= STRENGTH
+    phenomena        connected components of the candidates of a class, joined by NEIGHBOURS, with at least MEMBERS
+
+`ON stream.column` with these options defines one in place; CREATE PHENOMENON gives the definition a name. RANGE
+and SLIDE become the frame of the bound call, LOCATED AT its second column, and STRENGTH p PERCENT a number.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nilometer.algebra.table_function import (
+    BY_SOURCE,
+    REQUIRED,
+    Choice,
+    Frame,
+    FunctionCall,
+    Option,
+    OptionKind,
+    Output,
+    Refusal,
+    TableFunction,
+    Undivided,
+    Windowing,
+)
+from nilometer.types import (
+    FLOAT,
+    INT,
+    POINT,
+    STRING,
+    TIME,
+    Column,
+    Kind,
+    Schema,
+    Type,
+    format_duration,
+    list_of,
+)
+
+EQUAL: Final = "EQUAL"
+BUCKET: Final = "BUCKET"
+ABOVE: Final = "ABOVE"
+BELOW: Final = "BELOW"
+BETWEEN: Final = "BETWEEN"
+RISING: Final = "RISING"
+FALLING: Final = "FALLING"
+WITHIN: Final = "WITHIN"
+
+ALL: Final = "NEIGHBOURS ALL"
+BY: Final = "NEIGHBOURS BY"
+NEAR: Final = "NEIGHBOURS WITHIN"
+
+HULL: Final = "REGION HULL"
+CONCAVE: Final = "REGION CONCAVE"
+
+LIKENESS = Choice(
+    "LIKENESS",
+    (
+        Option(EQUAL, meaning="readings of the same value are alike"),
+        Option(BUCKET, OptionKind.NUMBER, example="10", meaning="readings of the same bucket of this width"),
+        Option(ABOVE, OptionKind.NUMBER, example="35", meaning="readings above this value"),
+        Option(BELOW, OptionKind.NUMBER, example="4", meaning="readings below this value"),
+        Option(
+            BETWEEN,
+            (OptionKind.NUMBER, "AND", OptionKind.NUMBER),
+            example="20 AND 30",
+            meaning="readings from the one value to the other, both included",
+        ),
+        Option(
+            RISING,
+            (OptionKind.NUMBER, "PER", OptionKind.DURATION),
+            example="5 PER 1 HOUR",
+            meaning="readings that have risen at least this fast since the sensor's reading before",
+        ),
+        Option(
+            FALLING,
+            (OptionKind.NUMBER, "PER", OptionKind.DURATION),
+            example="5 PER 1 HOUR",
+            meaning="readings that have fallen at least this fast since the sensor's reading before",
+        ),
+        Option(
+            WITHIN,
+            OptionKind.NUMBER,
+            least=0,
+            example="0.5",
+            meaning="neighbours whose readings differ by at most this are linked",
+        ),
+    ),
+    default=REQUIRED,
+)
+FROM = Option("FROM", OptionKind.NUMBER, example="5", meaning="where a bucket begins; 0 if not said")
+RANGE = Option(
+    "RANGE",
+    OptionKind.DURATION,
+    default=REQUIRED,
+    least=1,
+    example="3 HOURS",
+    meaning="how long a reading counts",
+)
+SLIDE = Option(
+    "SLIDE", OptionKind.DURATION, least=1, example="1 HOUR", meaning="how often phenomena are evaluated"
+)
+STRENGTH = Option(
+    "STRENGTH",
+    OptionKind.NUMBER,
+    default=1.0,
+    least=1,
+    example="2",
+    meaning="how many alike readings make a sensor a candidate",
+)
+COUNTED = Option(STRENGTH.word, OptionKind.WHOLE, default=1, least=1, example="2", meaning=STRENGTH.meaning)
+PERCENT = Option("PERCENT", meaning="STRENGTH is a percentage of the readings expected within RANGE")
+NEIGHBOURS = Choice(
+    "NEIGHBOURS",
+    (
+        Option(
+            NEAR,
+            OptionKind.DISTANCE,
+            least=0,
+            example="60 KM",
+            meaning="sensors at most this far apart are neighbours",
+        ),
+        Option(
+            BY,
+            OptionKind.NAME,
+            example="adjacency",
+            meaning="the pairs (from_id, to_id) of this table are neighbours",
+        ),
+        Option(ALL, meaning="all sensors are neighbours"),
+    ),
+    default=ALL,
+)
+MEMBERS = Option(
+    "MEMBERS",
+    OptionKind.WHOLE,
+    default=2,
+    least=1,
+    example="3",
+    meaning="how many sensors make a phenomenon",
+)
+CONTINUE = Option(
+    "CONTINUE WITHIN",
+    OptionKind.DISTANCE,
+    least=0,
+    example="60 KM",
+    meaning="how far a phenomenon may jump between two evaluations and still be the same",
+)
+REGION = Choice(
+    "REGION",
+    (
+        Option(HULL, meaning="the convex hull of the members' places"),
+        Option(
+            CONCAVE,
+            OptionKind.NUMBER,
+            least=0,
+            most=1,
+            example="0.3",
+            meaning="a concave hull; 0 is the tightest, 1 the convex hull",
+        ),
+    ),
+    default=HULL,
+)
+BUFFER = Option(
+    "BUFFER", OptionKind.DISTANCE, least=0, example="5 KM", meaning="how far the region reaches beyond"
+)
+LOCATED = Option(
+    "LOCATED AT", OptionKind.NAME, example="position", meaning="the column with a mobile sensor's place"
+)
+NAMED = Option("NAMED", OptionKind.NAME, example="smoke", meaning="how the ids of the phenomena begin")
+METRES = Option(
+    "METRES", OptionKind.NUMBER, least=0, example="1000.0", meaning="the length of the places' unit in metres"
+)
+
+
+def _nothing(_call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
+    return ()
+
+
+DEFINITION = TableFunction(
+    name="PHENOMENON",
+    description="the options of a definition, as they are written",
+    example="ON air.pm25 ABOVE 35 RANGE 3 HOURS NEIGHBOURS WITHIN 60 KM MEMBERS 3",
+    gives=_nothing,
+    output=Output.EVENTS,
+    divides=BY_SOURCE,
+    options=(
+        LIKENESS,
+        FROM,
+        RANGE,
+        SLIDE,
+        STRENGTH,
+        PERCENT,
+        NEIGHBOURS,
+        MEMBERS,
+        CONTINUE,
+        REGION,
+        BUFFER,
+        LOCATED,
+    ),
+)
+"""What CREATE PHENOMENON and `ON` take. It is no function of FROM itself."""
+
+BOUND: Final = (LIKENESS, FROM, COUNTED, NEIGHBOURS, MEMBERS, CONTINUE, REGION, BUFFER, NAMED, METRES)
+"""The options of a bound call."""
+
+
+def class_type(call: FunctionCall, value: Type) -> Type:
+    """The type of `value`: the class of a phenomenon's readings."""
+    match call["LIKENESS"]:
+        case "EQUAL":
+            return value.plain
+        case "BUCKET":
+            return INT
+        case _:
+            return STRING
+
+
+def _value_type(call: FunctionCall, input: Schema) -> Type:
+    """The class's type; the tracker, whose input are candidates, finds it in them."""
+    name = call.columns[0]
+    return class_type(call, input[name].type) if name in input else input[f"{call.alias}.value"].type.plain
+
+
+def _coordinates(call: FunctionCall, input: Schema) -> str | None:
+    place = call.columns[1] if len(call.columns) > 1 else ""
+    own = f"{call.alias}.place"
+    return input[place].unit if place in input else input[own].unit if own in input else None
+
+
+def candidate_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
+    """A source that became or is no longer a candidate (n = 0), or whose readings in the window changed."""
+    return (
+        Column("id", call.id_type),
+        Column("value", _value_type(call, input)),
+        Column("n", INT),
+        Column("sum", FLOAT),
+        Column("low", FLOAT),
+        Column("high", FLOAT),
+        Column("place", POINT, _coordinates(call, input)),
+    )
+
+
+def reading_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
+    """A reading and where its source is, for WITHIN, which compares readings of neighbours."""
+    return candidate_columns(call, input)
+
+
+def _described(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
+    """From `parents` on, the columns of PHENOMENA and CURRENT are the same."""
+    return (
+        Column("parents", list_of(STRING)),
+        Column("children", list_of(STRING)),
+        *_state(call, input),
+    )
+
+
+def _state(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
+    return (
+        Column("strength", INT),
+        Column("readings", INT),
+        Column("mean", FLOAT),
+        Column("low", FLOAT),
+        Column("high", FLOAT),
+        Column("location", POINT, _coordinates(call, input)),
+        Column("region", STRING),
+        Column("area", FLOAT),
+        Column("velocity_x", FLOAT),
+        Column("velocity_y", FLOAT),
+        Column("born", TIME),
+    )
+
+
+def update_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
+    """An update of a phenomenon."""
+    members = list_of(call.id_type.plain)
+    return (
+        Column("time", TIME),
+        Column("id", STRING),
+        Column("kind", STRING),
+        Column("value", _value_type(call, input)),
+        Column("size", INT),
+        Column("members", members),
+        Column("gained", members),
+        Column("lost", members),
+        *_described(call, input),
+    )
+
+
+def current_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
+    """A phenomenon at an evaluation."""
+    return (
+        Column("time", TIME),
+        Column("id", STRING),
+        Column("value", _value_type(call, input)),
+        Column("size", INT),
+        Column("members", list_of(call.id_type.plain)),
+        *_described(call, input),
+    )
+
+
+def predicted_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
+    """Where a phenomenon is expected to be."""
+    return (
+        Column("time", TIME),
+        Column("id", STRING),
+        Column("at", TIME),
+        Column("location", POINT, _coordinates(call, input)),
+        Column("region", STRING),
+        Column("size_expected", FLOAT),
+    )
+
+
+_NUMERIC = (Kind.INT, Kind.FLOAT)
+_COMPARABLE = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DURATION)
+
+
+def refuses(call: FunctionCall, input: Schema) -> Refusal | None:
+    """A definition that makes no sense for its column or without places."""
+    value = input[call.columns[0]].type
+    likeness = str(call["LIKENESS"])
+    if likeness != EQUAL and value.kind not in _NUMERIC:
+        return Refusal(f"{likeness} needs numbers, and '{{column}}' is {value}", "EQUAL takes any values", 0)
+    if value.kind not in _COMPARABLE:
+        return Refusal(f"values of type {value} cannot be alike", "choose a column of numbers or text", 0)
+    width = call[BUCKET]
+    if likeness == BUCKET and not (isinstance(width, float) and width > 0):
+        return Refusal("the width of a BUCKET must be greater than 0", "such as BUCKET 10")
+    bounds = call[BETWEEN]
+    if isinstance(bounds, tuple) and not float(bounds[0]) <= float(bounds[1]):  # type: ignore[arg-type]
+        return Refusal(f"nothing lies BETWEEN {bounds[0]:g} AND {bounds[1]:g}", "write the lower value first")
+    if len(call.columns) < 2:
+        for word in (NEAR, CONTINUE.word, BUFFER.word):
+            if call[word] is not None:
+                return Refusal(
+                    f"{word} needs the sensors' places, and there are none",
+                    "declare them: CREATE SENSOR 5 OF s AT (8.5, 47.4); or name a column: LOCATED AT position",
+                )
+    return None
+
+
+MOST_STEPS: Final = 1_000
+"""The most evaluations that a prediction looks ahead."""
+
+
+def _refuses_prediction(call: FunctionCall, input: Schema) -> Refusal | None:
+    if call[NEAR] is None:
+        return Refusal("PREDICT needs a distance to measure movements by", "add NEIGHBOURS WITHIN 60 KM")
+    frame, horizon = call.window, call["HORIZON"]
+    if isinstance(frame, Frame) and isinstance(horizon, int):
+        if horizon < frame.slide:
+            return Refusal(
+                f"PREDICT looks ahead by less than a SLIDE: {format_duration(horizon)}",
+                f"write at least {format_duration(frame.slide)}",
+            )
+        if horizon // frame.slide > MOST_STEPS:
+            return Refusal(
+                f"PREDICT looks {horizon // frame.slide:,} evaluations ahead", f"{MOST_STEPS:,} are the most"
+            )
+    return refuses(call, input)
+
+
+_ONE_BUCKET: Final = Undivided("joins the candidates of all sources into phenomena")
+
+CANDIDATES = TableFunction(
+    name="PHENOMENA",
+    algorithm="PH_CANDIDATES",
+    description="the sources that have enough alike readings",
+    example=DEFINITION.example,
+    gives=candidate_columns,
+    output=Output.EVENTS,
+    divides=BY_SOURCE,
+    options=BOUND,
+    most_columns=2,
+    windowing=Windowing.WITHIN,
+)
+
+PHENOMENA = TableFunction(
+    name="PHENOMENA",
+    algorithm="PH_TRACK",
+    description="how groups of neighbouring sensors that read alike appear, grow, move, merge, split and disappear",
+    example="PHENOMENA(ON air.pm25 ABOVE 35 RANGE 3 HOURS NEIGHBOURS WITHIN 60 KM)",
+    gives=update_columns,
+    output=Output.EVENTS,
+    divides=_ONE_BUCKET,
+    options=BOUND,
+    most_columns=2,
+    windowing=Windowing.WITHIN,
+    first=CANDIDATES,
+    refuses=refuses,
+    defined=DEFINITION,
+)
+
+CURRENT = TableFunction(
+    name="CURRENT",
+    algorithm="PH_CURRENT",
+    description="at each evaluation, the groups of neighbouring sensors that read alike",
+    example="CURRENT(ON air.pm25 ABOVE 35 RANGE 3 HOURS NEIGHBOURS WITHIN 60 KM)",
+    gives=current_columns,
+    output=Output.WINDOWS,
+    divides=_ONE_BUCKET,
+    options=BOUND,
+    most_columns=2,
+    windowing=Windowing.WITHIN,
+    first=CANDIDATES,
+    refuses=refuses,
+    defined=DEFINITION,
+)
+
+PREDICT = TableFunction(
+    name="PREDICT",
+    algorithm="PH_PREDICT",
+    description="at each evaluation, where each of these groups will be at the evaluations to come",
+    example="PREDICT(smoke, 4 HOURS)",
+    gives=predicted_columns,
+    output=Output.EVENTS,
+    divides=_ONE_BUCKET,
+    options=(
+        *BOUND,
+        Option(
+            "HORIZON",
+            OptionKind.DURATION,
+            default=REQUIRED,
+            least=1,
+            positional=True,
+            example="4 HOURS",
+            meaning="how far ahead",
+        ),
+    ),
+    behind=("HORIZON",),
+    most_columns=2,
+    windowing=Windowing.WITHIN,
+    first=CANDIDATES,
+    refuses=_refuses_prediction,
+    defined=DEFINITION,
+)

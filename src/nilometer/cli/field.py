@@ -1,0 +1,62 @@
+"""`nilometer field`: what is going on in the field, in sentences and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nilometer.cli.console import check_output, message, print_json, time_of
+from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("field")(field)
+
+
+def field(
+    data: DataOption = None,
+    at: Annotated[str | None, typer.Option("--at", help="When; default: at the last reading.")] = None,
+    phenomenon: Annotated[
+        str | None, typer.Option("--phenomenon", help="Only this one; default: all that are declared.")
+    ] = None,
+    json: JsonOption = False,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw a map: PNG, SVG or PDF.")] = None,
+    animate: Annotated[
+        Path | None,
+        typer.Option("--animate", help="Write an animation of all evaluations up to then: a GIF."),
+    ] = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Say what is going on: the phenomena there are, how large, where, since when, where they go.
+
+    Example: nilometer field --data campfire/ --at 2018-11-09T04:00Z --plot smoke.png
+    """
+    from nilometer.engine.field import describe_field
+    from nilometer.errors import ConfigurationError
+    from nilometer.pictures.field_map import animate_field, draw_field
+    from nilometer.types import format_time
+
+    for path, option in ((plot, "--plot"), (animate, "--animate")):
+        if path is not None:
+            check_output(path, option)
+    found = describe_field(database_of(data, catalog), time_of(at), phenomenon)
+    if (plot is not None or animate is not None) and len(found) > 1:
+        names = ", ".join(each.name for each in found)
+        raise ConfigurationError("which phenomenon is drawn?", hint=f"add --phenomenon: one of {names}")
+    for each in found:
+        for row in each.rows if json else ():
+            print_json(row | {name: format_time(row[name]) for name in ("time", "born")})
+        for sentence in () if json else each.sentences:
+            typer.echo(sentence)
+    for each in found:
+        if plot is not None:
+            draw_field(each.name, each.tick, each.slide, each.rows, each.sensors, each.coordinates, plot)
+            message(f"{plot} is written")
+        if animate is not None:
+            frames = animate_field(
+                each.name, each.slide, each.history, each.sensors, each.coordinates, animate
+            )
+            message(f"{animate} is written: {frames} evaluations")

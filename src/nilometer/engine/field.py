@@ -1,0 +1,204 @@
+"""What is going on in the field at a moment: the phenomena there are, in sentences.
+
+smoke: 14 sensors, 36 to 187 ug/m3, around 38.1 N 121.9 W, 9,400 km2, since 6 h, moving south-west at 1.2 m/s
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from nilometer.algebra.geojson import rings, within
+from nilometer.algebra.places import WGS84, Place, distance
+from nilometer.algebra.prediction import predicted
+from nilometer.algebra.table_function import Frame
+from nilometer.errors import ConfigurationError
+from nilometer.language.print_expressions import identifier
+from nilometer.plan import logical
+from nilometer.types import DAY, HOUR, MINUTE, SECOND, floor_to
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from nilometer.engine.database import Database
+
+_COMPASS = ("east", "north-east", "north", "north-west", "west", "south-west", "south", "south-east")
+AHEAD = 8
+"""How many evaluations ahead `reaches` looks."""
+_STILL = 1e-3
+"""Slower than this, in metres a second, a phenomenon is not said to move."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """The phenomena of one definition at its last evaluation up to a moment: rows of CURRENT. `history` has those of
+    all evaluations up to it, in order; `sensors` are the places of all sensors."""
+
+    name: str
+    tick: int
+    slide: int
+    rows: list[dict[str, Any]]
+    history: list[dict[str, Any]]
+    sensors: dict[int | str, Place]
+    coordinates: str | None
+    unit: str | None
+    likeness: str
+    heard: int
+    metres: float
+    names: dict[int | str, str]
+
+    @property
+    def sentences(self) -> list[str]:
+        """A sentence for each phenomenon, or one that says that there is none."""
+        if not self.rows:
+            return [
+                f"{self.name}: nothing is going on: {self.heard:,} sensors, no group of them {self.likeness}"
+            ]
+        return [self._sentence(row) for row in self.rows]
+
+    def _sentence(self, row: Mapping[str, Any]) -> str:
+        unit = "" if self.unit is None else f" {self.unit}"
+        parts = [f"{row['size']:,} sensors"]
+        if row["low"] is not None:
+            parts.append(f"{row['low']:,.4g} to {row['high']:,.4g}{unit}")
+        if row["location"] is not None:
+            parts.append(f"around {place_text(row['location'], self.coordinates)}")
+        if row["area"]:
+            parts.append(area_text(row["area"], self.coordinates))
+        parts.append(
+            f"since {length_text(row['time'] - row['born'])}" if row["time"] > row["born"] else "new"
+        )
+        speed = math.hypot(row["velocity_x"] or 0.0, row["velocity_y"] or 0.0)
+        if speed > _STILL:
+            parts.append(f"moving {direction(row['velocity_x'], row['velocity_y'])} at {speed:.2g} m/s")
+        arrival = self._arrival(row) if speed > _STILL else None
+        reached = "" if arrival is None else f"; it reaches {arrival[0]} in about {length_text(arrival[1])}"
+        return f"{self.name}: {', '.join(parts)}{reached}"
+
+    def _arrival(self, row: Mapping[str, Any]) -> tuple[str, int] | None:
+        """The sensor that its predicted region reaches first, and after how long; the nearest of several."""
+        middle, now = tuple(row["location"].values()), rings(row["region"])
+        areas = [each["area"] or 0.0 for each in self.history if each["id"] == row["id"]]
+        velocity = row["velocity_x"], row["velocity_y"]
+        outside = {
+            sensor: place
+            for sensor, place in self.sensors.items()
+            if sensor not in row["members"] and not any(within(place, ring) for ring in now)
+        }
+        for steps in range(1, AHEAD + 1):
+            _, region, _ = predicted(
+                steps,
+                self.slide / SECOND,
+                middle,
+                row["region"],
+                areas,
+                velocity,
+                row["size"],
+                self.coordinates,
+                self.metres,
+            )
+            found = [
+                (distance(self.coordinates, middle, place), str(self.names.get(sensor, sensor)))
+                for sensor, place in outside.items()
+                if any(within(place, ring) for ring in rings(region))
+            ]
+            if found:
+                return min(found)[1], steps * self.slide
+        return None
+
+
+def describe_field(database: Database, at: int | None = None, name: str | None = None) -> list[Field]:
+    """The field at a moment (None: at the last reading), for one phenomenon or for all that are declared."""
+    declared = database.catalog.phenomena()
+    wanted = [each for each in declared if name is None or each.name.lower() == name.lower()]
+    if not wanted:
+        known = ", ".join(each.name for each in declared)
+        raise ConfigurationError(
+            "no phenomenon is declared" if name is None else f"no phenomenon '{name}'",
+            detail=f"declared are {known}" if known else None,
+            hint="declare one: CREATE PHENOMENON smoke ON air.pm25 ABOVE 35 RANGE 3 HOURS",
+        )
+    return [_field(database, each.name, at) for each in wanted]
+
+
+def _field(database: Database, name: str, at: int | None) -> Field:
+    query = database.sql(f"SELECT * FROM CURRENT({identifier(name)})")
+    node = next(each for each in logical.walk_plan(query.logical) if isinstance(each, logical.TableFunction))
+    leaf = next(each for each in logical.walk_plan(node.input) if isinstance(each, logical.Acquire))
+    frame = node.call.window
+    assert isinstance(frame, Frame)
+    times = f"SELECT MAX(time) AS last FROM {identifier(leaf.stream.name)}"
+    latest = max((row["last"] or 0 for row in _rows(database, times)), default=0)
+    tick = floor_to(latest if at is None else at, frame.slide)
+    rows = [row for row in _rows(database, query.text) if row["time"] <= tick]
+    places = {
+        sensor.id: sensor.location
+        for sensor in database.catalog.sensors(leaf.stream.name)
+        if sensor.location is not None
+    }
+    value = node.input.schema[node.call.columns[0]]
+    place = node.input.schema[node.call.columns[1]].unit if len(node.call.columns) > 1 else None
+    word = str(node.call["LIKENESS"])
+    given = node.call[word]
+    bounds = given if isinstance(given, tuple) else (given,)
+    shown = " and ".join(f"{each:g}" for each in bounds if isinstance(each, float))
+    likeness = f"{word.lower()} {shown}".strip() + ("" if value.unit is None else f" {value.unit}")
+    now = [row for row in rows if row["time"] == tick]
+    sensors = database.catalog.sensors(leaf.stream.name)
+    names = {sensor.id: str(called) for sensor in sensors if (called := dict(sensor.attributes).get("name"))}
+    metres = node.call["METRES"]
+    scale = metres if isinstance(metres, float) else 1.0
+    return Field(
+        name, tick, frame.slide, now, rows, places, place, value.unit, likeness, len(places), scale, names
+    )
+
+
+def _rows(database: Database, text: str) -> list[dict[str, Any]]:
+    """The answer as a frame has it: times in microseconds."""
+    given: pl.DataFrame = database.sql(text).run("gateway").given  # type: ignore[assignment]
+    return given.to_dicts()
+
+
+# ---- words -----------------------------------------------------------------------------------------------------------
+
+
+def place_text(place: Sequence[float] | Mapping[str, float], coordinates: str | None) -> str:
+    """
+    >>> place_text((-121.94, 38.12), "WGS84"), place_text((3.0, 4.25), "m")
+    ('38.1 N 121.9 W', '(3, 4.25) m')
+    """
+    x, y = place.values() if isinstance(place, Mapping) else place
+    if coordinates == WGS84:
+        return f"{abs(y):.1f} {'N' if y >= 0 else 'S'} {abs(x):.1f} {'E' if x >= 0 else 'W'}"
+    return f"({x:.4g}, {y:.4g})" + ("" if coordinates is None else f" {coordinates}")
+
+
+def area_text(area: float, coordinates: str | None) -> str:
+    """
+    >>> area_text(9_400_000_000.0, "WGS84"), area_text(12.0, None)
+    ('9,400 km2', '12')
+    """
+    if coordinates is None:
+        return f"{area:,.4g}"
+    return f"{area / 1e6:,.0f} km2" if area >= 1e6 else f"{area:,.0f} m2"
+
+
+def length_text(microseconds: int) -> str:
+    """
+    >>> length_text(6 * HOUR), length_text(90 * SECOND), length_text(60 * HOUR)
+    ('6 h', '90 s', '2.5 d')
+    """
+    for unit, size, least in (("d", DAY, 2), ("h", HOUR, 2), ("min", MINUTE, 2)):
+        if microseconds >= least * size:
+            return f"{microseconds / size:.2g} {unit}"
+    return f"{microseconds / SECOND:.3g} s"
+
+
+def direction(x: float, y: float) -> str:
+    """
+    >>> direction(-1.0, -1.1), direction(0.0, 2.0)
+    ('south-west', 'north')
+    """
+    return _COMPASS[round(math.atan2(y, x) / (math.pi / 4)) % 8]

@@ -1,0 +1,27 @@
+"""Parses the definition of a phenomenon: `ON air.pm25 ABOVE 35 RANGE 3 HOURS MEMBERS 3 [WHERE condition]`.
+
+>>> from nilometer.language.cursor import Cursor
+>>> parse_definition(Cursor("ON air.pm25 ABOVE 35 RANGE 3 HOURS")).column
+'pm25'
+"""
+
+from __future__ import annotations
+
+from nilometer.algebra.table_functions.phenomena import DEFINITION
+from nilometer.language import ast
+from nilometer.language.cursor import Cursor
+from nilometer.language.parse_expressions import parse_expression
+from nilometer.language.parse_options import in_declared_order, parse_options
+
+
+def parse_definition(cursor: Cursor) -> ast.PhenomenonSource:
+    """The definition from ON to its end."""
+    start = cursor.expect("ON").start
+    extent = cursor.name("a stream")
+    cursor.expect(".")
+    column = cursor.name("the column of the readings")
+    settings = parse_options(cursor, DEFINITION)
+    condition = parse_expression(cursor) if cursor.accept("WHERE") else None
+    return ast.PhenomenonSource(
+        extent, column, in_declared_order(DEFINITION, settings), condition, span=cursor.span_from(start)
+    )

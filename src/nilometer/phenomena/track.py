@@ -1,0 +1,294 @@
+"""PH_TRACK, PH_CURRENT: changes of candidates -> updates of phenomena, or at each evaluation those there are.
+
+One place sees the candidates of all sources. PH_TRACK works only at evaluations at which a candidate changes;
+PH_CURRENT gives windows, at every evaluation. With WITHIN the input are readings, which are compared here
+(links.py). NEIGHBOURS BY reads a table, whose versions hold from their ticks on.
+
+The state is the candidates, the phenomena (identity and motion) and, with WITHIN, the readings in the window.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from nilometer.algebra.motion import Noise
+from nilometer.algebra.prediction import predicted
+from nilometer.algebra.table_function import Frame, FunctionCall
+from nilometer.algebra.table_function import Output as Kind
+from nilometer.algebra.table_functions import phenomena as words
+from nilometer.operators import frames
+from nilometer.operators.limits import operator
+from nilometer.operators.logic import ID, POSITION, TICK, Output, Progress, no_evaluations
+from nilometer.operators.stored_versions import StoredVersions
+from nilometer.operators.validation import require
+from nilometer.operators.waiting import Waiting
+from nilometer.phenomena.links import Links
+from nilometer.phenomena.neighbours import Everyone, Listed, Near, Neighbours
+from nilometer.phenomena.readings import Readings, place_of
+from nilometer.phenomena.stored import Stored
+from nilometer.phenomena.tracker import Change, Shape, Tracker, Update
+from nilometer.types import INT_MINIMUM, SECOND, STRING, Schema, ceil_to
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Track:
+    """Phenomena of the candidates that PH_CANDIDATES gives. `beside` are the columns of the table of neighbours."""
+
+    call: FunctionCall
+    input: Schema
+    beside: Schema | None = None
+
+    def __post_init__(self) -> None:
+        frame = self.call.window
+        require(isinstance(frame, Frame) and frame.start is not None, "PH_TRACK without a frame")
+        require((self.call[words.BY] is not None) == (self.beside is not None), "PH_TRACK and its table")
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of updates or of phenomena."""
+        return self.call.schema(self.input)
+
+    def build(self) -> TrackLogic:
+        return TrackLogic(self)
+
+
+def shape_of(call: FunctionCall, input: Schema) -> Shape:
+    """How phenomena are made of candidates, by the options of the call."""
+    frame = call.window
+    assert isinstance(frame, Frame)
+    near, metres = call[words.NEAR], call["METRES"]
+    scale = metres if isinstance(metres, float) else 1.0
+    jump, concave, buffer, members = (
+        call[word] for word in ("CONTINUE WITHIN", words.CONCAVE, "BUFFER", "MEMBERS")
+    )
+    assert isinstance(members, int)
+    return Shape(
+        str(call["NAMED"]),
+        frame.slide,
+        members,
+        jump if isinstance(jump, float) else None,
+        input[f"{call.alias}.place"].unit,
+        scale,
+        concave if isinstance(concave, float) else None,
+        buffer if isinstance(buffer, float) else None,
+        Noise.of(near * scale, frame.slide / SECOND) if isinstance(near, float) and near > 0 else None,
+    )
+
+
+class TrackLogic:
+    """The tracker, and the rows that wait for their evaluation."""
+
+    def __init__(self, spec: Track) -> None:
+        call = spec.call
+        frame = call.window
+        assert isinstance(frame, Frame)
+        assert frame.start is not None
+        self._call, self._slide = call, frame.slide
+        self._windows = call.function.output is Kind.WINDOWS
+        horizon = call["HORIZON"]
+        self._ahead = horizon // frame.slide if isinstance(horizon, int) else 0
+        self._waiting = Waiting(frames.stream_dtypes(spec.input, call.id_type.plain))
+        schema = spec.schema
+        self._output = frames.window_dtypes(schema) if self._windows else frames.stream_dtypes(schema, STRING)
+        epsilon, strength = call[words.WITHIN], call["STRENGTH"]
+        assert isinstance(strength, int)
+        links = Links(epsilon, strength) if isinstance(epsilon, float) else None
+        self._readings = None if links is None else Readings(links, frame.start, frame.slide, strength)
+        near = call[words.NEAR]
+        neighbours: Neighbours = Everyone()
+        if isinstance(near, float):
+            neighbours = Near(near, spec.input[f"{call.alias}.place"].unit)
+        self._pairs = None if spec.beside is None else StoredVersions(spec.beside)
+        self._ends = () if spec.beside is None else tuple(spec.beside.names)
+        self._given: list[pl.DataFrame] = []
+        self._versions: list[int] = []
+        if self._pairs is not None:
+            neighbours = Listed()
+        self._tracker = Tracker(shape_of(call, spec.input), neighbours, links)
+        self._stored = Stored(call, spec.input)
+        self._next = INT_MINIMUM
+
+    def update(self, port: int, rows: pl.DataFrame) -> None:
+        if port == 1:
+            self._given.append(rows)
+        else:
+            self._waiting.add(rows.drop_nulls(ID))
+
+    @operator("PH_TRACK")
+    def advance(self, progress: Progress) -> Output:
+        for rows in self._given:
+            assert self._pairs is not None
+            self._pairs.put(rows, progress.holds_from)
+            self._versions = [each for each in self._versions if each < progress.holds_from]
+            self._versions.append(progress.holds_from)
+        self._given = []
+        if progress.first_tick is None:
+            return self._nothing()
+        since = max(self._next, ceil_to(progress.first_tick, self._slide))
+        if progress.watermark <= since:
+            return self._nothing()
+        end = ceil_to(progress.watermark, self._slide)  # the first evaluation that is not complete
+        rows = self._waiting.release(progress.watermark)
+        make = self._evaluations if self._windows else self._predictions if self._ahead else self._updates
+        made = make(since, end, rows)
+        self._next = end
+        if self._pairs is not None:
+            self._pairs.forget(end - self._slide)
+        return made
+
+    def _nothing(self) -> Output:
+        return Output(frames.empty(self._output), no_evaluations())
+
+    # ---- evaluations -------------------------------------------------------------------------------------------------
+
+    def _steps(self, since: int, end: int, rows: pl.DataFrame) -> Iterator[tuple[int, list[Update]]]:
+        """The evaluations, in order: all for windows, else those at which something can change. Each is made when it
+        is asked for."""
+        alias = self._call.alias
+        columns = [f"{alias}.{name}" for name in ("value", "n", "sum", "low", "high", "place")]
+        arriving: dict[int, list[Row]] = {}
+        for row in rows.sort(TICK, ID, POSITION, *columns[:3]).select(TICK, ID, *columns).iter_rows():
+            arriving.setdefault(max(since, ceil_to(row[0], self._slide)), []).append(row)
+        versions = {ceil_to(max(each, since), self._slide) for each in self._versions}
+        leaving: Set[int] = set() if self._readings is None else self._readings.leaving
+        if self._windows or self._ahead:
+            for tick in range(since, end, self._slide):
+                due = tick in arriving or tick in versions or tick in leaving
+                yield tick, self._step(tick, arriving.get(tick, ())) if due else []
+            return
+        ticks = deque(sorted({*arriving, *versions}))
+        while (tick := min((*leaving, *([ticks[0]] if ticks else [])), default=end)) < end:
+            if ticks and ticks[0] == tick:
+                ticks.popleft()
+            yield tick, self._step(tick, arriving.get(tick, ()))
+
+    def _step(self, tick: int, rows: Sequence[Row]) -> list[Update]:
+        tracker = self._tracker
+        relinked = self._new_version(tick)
+        if self._readings is not None:
+            changes, touched = self._readings.step(tick, rows, tracker, relinked)
+            updates = tracker.relinked(tick, changes, touched)
+            self._readings.forget((change.source for change in changes), tracker)
+            return updates
+        last = {(row[1], row[2]): row for row in rows if row[2] is not None}
+        changes = [
+            Change(row[2], row[1], (row[3] or 0, row[4], row[5], row[6]), place_of(row[7]))
+            for row in last.values()
+        ]
+        if relinked:
+            sources = {source for klass in tracker.classes.values() for source in klass.standings}
+            sources.update(change.source for change in changes)
+            return tracker.relinked(tick, changes, sources)
+        return tracker.step(tick, changes)
+
+    def _new_version(self, tick: int) -> bool:
+        """Whether another version of the table of neighbours holds from this evaluation on; it does now."""
+        due = [each for each in self._versions if each <= tick]
+        if not due or self._pairs is None:
+            return False
+        self._versions = [each for each in self._versions if each > tick]
+        self._list_neighbours(tick)
+        return True
+
+    def _list_neighbours(self, tick: int) -> None:
+        assert self._pairs is not None
+        asked = pl.DataFrame({TICK: [tick]}, schema={TICK: pl.Int64})
+        found = next(table for rows, table in self._pairs.met(asked) if rows.height)
+        one, other = (
+            next(n for n in self._ends if n.lower().endswith(f".{end}")) for end in ("from_id", "to_id")
+        )
+        self._tracker.neighbours = Listed(zip(found[one].to_list(), found[other].to_list(), strict=True))
+
+    def _updates(self, since: int, end: int, rows: pl.DataFrame) -> Output:
+        made: list[Row] = []
+        for tick, updates in self._steps(since, end, rows):
+            for each in updates:
+                lists = (each.members, each.gained, each.lost, each.parents, each.children)
+                head = (tick, tick, each.id, None, tick, each.id, each.kind, each.value, len(each.members))
+                made.append((*head, *lists, *_state(each.state), each.born))
+        return Output(self._frame(made), no_evaluations())
+
+    def _evaluations(self, since: int, end: int, rows: pl.DataFrame) -> Output:
+        made: list[Row] = []
+        for tick, _ in self._steps(since, end, rows):
+            for each in self._tracker.phenomena:
+                self._tracker.advance(each, tick)
+                head = (tick, tick, tick, each.id, each.value, len(each.members))
+                lists = (each.members, each.parents, each.children)
+                made.append((*head, *lists, *_state(self._tracker.state(each)), each.born))
+        ticks = pl.Series(range(since, end, self._slide), dtype=pl.Int64)
+        return Output(self._frame(made), frames.evaluations(ticks))
+
+    def _predictions(self, since: int, end: int, rows: pl.DataFrame) -> Output:
+        made: list[Row] = []
+        shape, seconds = self._tracker.shape, self._slide / SECOND
+        for tick, _ in self._steps(since, end, rows):
+            for each in self._tracker.phenomena:
+                self._tracker.advance(each, tick)
+                if each.location is None or each.motion is None:
+                    continue
+                for steps in range(1, self._ahead + 1):
+                    location, region, size = predicted(
+                        steps,
+                        seconds,
+                        each.location,
+                        each.region,
+                        each.areas,
+                        each.motion.velocity,
+                        len(each.members),
+                        shape.coordinates,
+                        shape.metres,
+                    )
+                    point = {"x": location[0], "y": location[1]}
+                    head = (tick, tick, each.id, None, tick, each.id, tick + steps * self._slide)
+                    made.append((*head, point, region, size))
+        return Output(self._frame(made), no_evaluations())
+
+    def _frame(self, rows: list[Row]) -> pl.DataFrame:
+        if not rows:
+            return frames.empty(self._output)
+        columns = zip(*rows, strict=True)
+        return pl.DataFrame(
+            [
+                pl.Series(name, values, dtype=dtype, strict=False)
+                for (name, dtype), values in zip(self._output.items(), columns, strict=True)
+            ]
+        )
+
+    # ---- state -------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[str, bytes]:
+        panes = self._waiting.snapshot("waiting") | self._stored.snapshot(self._tracker)
+        panes |= {} if self._pairs is None else self._pairs.to_panes()
+        panes |= {} if self._readings is None else self._readings.snapshot(self._tracker, self._call)
+        given = {f"given {number}": frames.to_bytes(rows) for number, rows in enumerate(self._given)}
+        meta = {"next": self._next, "versions": self._versions}
+        return panes | given | {"meta": json.dumps(meta).encode()}
+
+    def restore(self, panes: dict[str, bytes]) -> None:
+        self._waiting.restore("waiting", panes)
+        meta = json.loads(panes["meta"])
+        self._next, self._versions = meta["next"], meta["versions"]
+        self._given = [frames.from_bytes(panes[name]) for name in sorted(panes) if name.startswith("given ")]
+        if self._pairs is not None:
+            self._pairs.from_panes(panes)
+            if self._next > INT_MINIMUM:
+                self._list_neighbours(self._next - self._slide)
+        if self._readings is not None:
+            self._readings.restore(panes, self._tracker)
+        self._stored.restore(panes, self._tracker)
+
+
+def _state(state: Row) -> Row:
+    """The columns from `strength` to `velocity_y`, with the place as a frame has it."""
+    *before, location, region, area, across, along = state
+    point = None if location is None else {"x": location[0], "y": location[1]}
+    return (*before, point, region, area, across, along)

@@ -1,0 +1,213 @@
+"""Binds a function of a phenomenon: the definition, in place or by its name, to a call over the readings.
+
+The readings are those of the definition's stream for which its WHERE is true. RANGE and SLIDE become the frame,
+the column of the sensors' places the second column of the call, and STRENGTH p PERCENT the number of readings that
+the stream's interval makes of it. A definition that can never fire is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NoReturn
+
+from nilometer import algebra
+from nilometer.algebra.places import WGS84
+from nilometer.algebra.table_function import Frame, FunctionCall, OptionValue
+from nilometer.algebra.table_functions import TABLE_FUNCTIONS
+from nilometer.algebra.table_functions.phenomena import BY, DEFINITION, METRES, NAMED, STRENGTH
+from nilometer.catalog.extents import Table
+from nilometer.catalog.units import convert
+from nilometer.language import ast, parse
+from nilometer.language.walk import walk
+from nilometer.plan import logical
+from nilometer.plan.bind.expressions import ExpressionBinder
+from nilometer.plan.bind.scope import Context, Relation, Scope, nearest, quoted
+from nilometer.plan.bind.table_functions import bound_options, expected_interval, find_column
+from nilometer.types import Column, Kind, format_duration
+
+Extents = Callable[[Context, ast.ExtentSource, set[str]], Relation]
+"""Binds an extent in FROM; of a stream's static attributes those named here are columns."""
+
+
+def bind_phenomena(
+    context: Context, source: ast.FunctionSource, extent: Extents
+) -> tuple[FunctionCall, Relation]:
+    """The call, and the readings that it is of."""
+    function = TABLE_FUNCTIONS[source.name]
+    definition, name, own = _definition(context, source)
+    inner = _readings(own, definition, extent)
+    settings = replace(source, source=definition, settings=definition.settings)
+    given = bound_options(own, settings, DEFINITION, inner)
+    value = find_column(own, ast.Name((definition.column,), span=definition.span), inner)
+    place = _place(own, definition, given, inner)
+    frame = _frame(own, definition, given, inner)
+    options: dict[str, OptionValue] = {
+        word: value
+        for word, value in given.items()
+        if word not in ("RANGE", "SLIDE", "PERCENT", "LOCATED AT")
+    }
+    options["STRENGTH"] = _strength(own, definition, given, frame, inner)
+    options[NAMED.word] = name
+    if place is not None and place.unit not in (None, WGS84, "m"):
+        options[METRES.word] = convert(1.0, place.unit, "m")
+    if isinstance(table := options.get(BY), str):
+        options[BY] = _neighbours(own, definition, table)
+    options |= bound_options(context, source, function.own, inner)
+    id_column = inner.find("id")
+    if id_column is None:
+        own.fail(f"'{inner.alias}' has no ids, so that its readings have no sensors", definition)
+    columns = (value.name,) if place is None else (value.name, place.name)
+    call = FunctionCall(
+        function,
+        source.alias or function.name.lower(),
+        id_column.type.plain,
+        columns,
+        function.settle(options),
+        frame,
+    )
+    refusal = function.refuses(call, inner.node.schema)
+    if refusal is not None:
+        own.fail(refusal.message.replace("{column}", definition.column), definition, hint=refusal.hint)
+    return call, inner
+
+
+def check_definition(context: Context, name: str, definition: ast.PhenomenonSource, extent: Extents) -> None:
+    """Refuses a definition that no query could use."""
+    source = ast.FunctionSource("PHENOMENA", definition, alias=name, span=definition.span)
+    bind_phenomena(context, source, extent)
+
+
+def _definition(context: Context, source: ast.FunctionSource) -> tuple[ast.PhenomenonSource, str, Context]:
+    """The definition, its name, and the context of its text."""
+    if isinstance(source.source, ast.PhenomenonSource):
+        written = source.source
+        return written, f"{written.extent}.{written.column}", context
+    assert isinstance(source.source, ast.ExtentSource)
+    name = source.source.name
+    declared = context.catalog.phenomenon(name)
+    if declared is None:
+        known = [each.name for each in context.catalog.phenomena()]
+        example = TABLE_FUNCTIONS[source.name].example
+        context.fail(
+            f"no phenomenon '{name}'",
+            source.source,
+            detail=f"declared are {quoted(known)}" if known else "none has been declared yet",
+            hint=nearest(name, known) or f"declare it with CREATE PHENOMENON, or define it here: {example}",
+        )
+    created = parse(declared.text)
+    assert isinstance(created, ast.CreatePhenomenon)
+    return created.definition, declared.name, replace(context, named={}, text=declared.text)
+
+
+def _readings(context: Context, definition: ast.PhenomenonSource, extent: Extents) -> Relation:
+    """The readings of the stream that WHERE keeps."""
+    named = {"location"} | {node.parts[-1].lower() for node in walk(definition) if isinstance(node, ast.Name)}
+    inner = extent(context, ast.ExtentSource(definition.extent, span=definition.span), named)
+    if inner.node.collection is not algebra.Collection.STREAM:
+        kind = "a stored table" if inner.node.collection is algebra.Collection.TABLE else "windowed"
+        context.fail(f"a phenomenon is of a stream, and '{inner.alias}' is {kind}", definition)
+    if definition.condition is None:
+        return inner
+    scope = Scope(context, [inner])
+
+    def refuse(node: ast.Expression) -> NoReturn:
+        context.fail("this cannot stand in the WHERE of a phenomenon", node)
+
+    binder = ExpressionBinder(scope, refuse, "WHERE of a phenomenon looks at one reading at a time")
+    predicate = binder.condition(definition.condition)
+    return replace(inner, node=logical.Select(inner.node, predicate))
+
+
+def _place(
+    context: Context, definition: ast.PhenomenonSource, given: dict[str, OptionValue], inner: Relation
+) -> Column | None:
+    """The column of the sensors' places: the one that LOCATED AT names, or `location` where there is one."""
+    named = given.get("LOCATED AT")
+    if not isinstance(named, str):
+        found = inner.find("location")
+        return found if found is not None and found.type.kind is Kind.POINT else None
+    column = find_column(context, ast.Name((named,), span=definition.span), inner)
+    if column.type.kind is not Kind.POINT:
+        context.fail(
+            f"LOCATED AT needs a column of points, and '{named}' is {column.type}",
+            definition,
+            hint="declare it as POINT",
+        )
+    return column
+
+
+def _frame(
+    context: Context, definition: ast.PhenomenonSource, given: dict[str, OptionValue], inner: Relation
+) -> Frame:
+    length, slide = given["RANGE"], given.get("SLIDE") or expected_interval(inner)
+    if slide is None:
+        context.fail(
+            f"how often are phenomena evaluated? '{inner.alias}' has no expected rate",
+            definition,
+            hint="add SLIDE 1 MINUTE, or declare the stream with EXPECT EVERY 1 MINUTE",
+        )
+    assert isinstance(length, int)
+    assert isinstance(slide, int)
+    return Frame(length, 0, slide, True)
+
+
+def _strength(
+    context: Context,
+    definition: ast.PhenomenonSource,
+    given: dict[str, OptionValue],
+    frame: Frame,
+    inner: Relation,
+) -> int:
+    """The number of readings that make a candidate, which the stream must be able to bring within RANGE."""
+    written = given.get("STRENGTH", STRENGTH.default)
+    assert isinstance(written, float)
+    assert frame.start is not None
+    interval = expected_interval(inner)
+    if given.get("PERCENT"):
+        if interval is None:
+            context.fail(
+                f"{written:g} percent of how many readings? '{inner.alias}' has no expected rate",
+                definition,
+                hint="write a number of readings: STRENGTH 2; or declare the stream with EXPECT EVERY 1 MINUTE",
+            )
+        if written > 100:
+            context.fail(f"STRENGTH {written:g} PERCENT is more than all readings", definition)
+        return max(1, math.ceil(written / 100 * frame.start / interval))
+    if not written.is_integer():
+        context.fail(
+            "STRENGTH needs a whole number",
+            definition,
+            detail=f"found {written!r}",
+            hint="such as STRENGTH 2, or STRENGTH 60 PERCENT",
+        )
+    most = None if interval is None else math.ceil(frame.start / interval)
+    if most is not None and interval is not None and written > most:
+        context.fail(
+            "this phenomenon can never appear",
+            definition,
+            detail=f"STRENGTH {written:g} needs {written:g} readings of a sensor, and a RANGE of "
+            f"{format_duration(frame.start)} holds at most {most}: '{inner.alias}' sends every "
+            f"{format_duration(interval)}",
+            hint=f"write STRENGTH {most}, or a RANGE of more than {format_duration(int(written - 1) * interval)}",
+        )
+    return int(written)
+
+
+def _neighbours(context: Context, definition: ast.PhenomenonSource, name: str) -> str:
+    """The table of neighbours, which has the columns from_id and to_id."""
+    table = context.catalog.extent(name)
+    if not isinstance(table, Table):
+        known = [each.name for each in context.catalog.extents() if isinstance(each, Table)]
+        context.fail(
+            f"no table '{name}'", definition, hint=nearest(name, known) or "declare it with CREATE TABLE"
+        )
+    for column in ("from_id", "to_id"):
+        if table.column(column) is None:
+            context.fail(
+                f"'{name}' has no column '{column}'",
+                definition,
+                hint="the table of neighbours has the columns from_id and to_id",
+            )
+    return table.name

@@ -1,0 +1,75 @@
+"""`/api/v1/phenomena`: the definitions of phenomena, and those there are, as GeoJSON.
+
+Updates come from a standing query of `PHENOMENA(name)`, or from `/api/v1/query`, like any other rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import JSONResponse
+from starlette.responses import Response
+
+from nilometer.algebra.geojson import geometry_of
+from nilometer.errors import ConfigurationError
+from nilometer.server.desk import Desk
+from nilometer.server.problems import NotFoundError
+from nilometer.server.roles import READ
+from nilometer.types import format_time, parse_time
+
+if TYPE_CHECKING:
+    from nilometer.engine import Database
+
+
+def add(router: APIRouter, desk: Desk) -> None:
+    """Add the routes."""
+
+    @router.get("/phenomena", dependencies=[READ], tags=["phenomena"])
+    async def phenomena() -> dict[str, Any]:
+        """The definitions: name and text."""
+        return {"items": await desk.with_database(lambda database: database.show("PHENOMENA"))}
+
+    @router.get("/phenomena/{name}/current", dependencies=[READ], tags=["phenomena"], response_class=Response)
+    async def current(
+        name: str,
+        at: Annotated[
+            str | None, Query(max_length=40, description="when; default: at the last reading")
+        ] = None,
+    ) -> Response:
+        """The phenomena of a definition at an evaluation: a FeatureCollection with their regions. It is computed from
+        the readings at hand."""
+        found = await desk.at_hand(lambda database: _current(database, name, at))
+        return JSONResponse(found, media_type="application/geo+json")
+
+
+def _current(database: Database, name: str, at: str | None) -> dict[str, Any]:
+    from nilometer.engine.field import describe_field
+
+    if database.catalog.phenomenon(name) is None:
+        known = ", ".join(each.name for each in database.catalog.phenomena()) or "none"
+        raise NotFoundError(f"there is no phenomenon '{name}'", hint=f"declared are: {known}")
+    try:
+        moment = None if at is None else parse_time(at)
+    except ValueError:
+        raise ConfigurationError(f"'{at}' is not a time", hint="write such as 2018-11-09T04:00:00Z") from None
+    (field,) = describe_field(database, moment, name)
+    features = []
+    for row, sentence in zip(field.rows, field.sentences if field.rows else (), strict=True):
+        properties = {name: value for name, value in row.items() if name != "region"}
+        properties |= {name: format_time(row[name]) for name in ("time", "born")}
+        features.append(
+            {
+                "type": "Feature",
+                "id": row["id"],
+                "geometry": geometry_of(row["region"]),
+                "properties": properties | {"sentence": sentence},
+            }
+        )
+    return {
+        "type": "FeatureCollection",
+        "name": field.name,
+        "time": format_time(field.tick),
+        "coordinates": field.coordinates,
+        "features": features,
+    }

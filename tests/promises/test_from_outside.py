@@ -1,0 +1,246 @@
+"""Promises of docs/reliability.md as a user meets them: by the command line and by files alone.
+
+Little here knows the program's insides, so the same tests run against older releases: copy this file into their tests.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import stat
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nilometer.cli import main as cli
+from nilometer.engine import connect
+from nilometer.live.starts import BEGINNING
+from nilometer.live.station import Station
+from nilometer.live.station_settings import StationSettings
+from nilometer.log import LogSettings
+
+Run = Callable[..., tuple[int, str, str]]
+COUNTS = "SELECT id, COUNT(*) AS n FROM air [RANGE 5 MINUTES SLIDE 5 MINUTES] GROUP BY id"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["nilometer", *arguments])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+def feed(folder: Path, first: int, minutes: int, value: str = "1.0") -> None:
+    """Another file of readings: two sensors, a reading a minute."""
+    (folder / "in").mkdir(exist_ok=True)
+    lines = [
+        f"2026-03-01T{6 + minute // 60:02}:{minute % 60:02}:00Z,{sensor},{value}\n"
+        for minute in range(first, first + minutes)
+        for sensor in (1, 2)
+    ]
+    (folder / "in" / f"{first:06d}.csv").write_text("time,id,x\n" + "".join(lines))
+
+
+def declare(folder: Path, options: str = "", query: str = COUNTS, type_: str = "FLOAT") -> None:
+    (folder / "schema.sql").write_text(
+        f"CREATE STREAM air (x {type_}) PUSHED FROM 'directory://{folder}/in?batch=10' {options};\n"
+        f"CREATE QUERY counts STARTING AT BEGINNING AS {query};\n"
+    )
+
+
+def segments(folder: Path) -> list[Path]:
+    return sorted((folder / ".nilometer" / "log" / "air").glob("*.segment"))
+
+
+def cut(last: Path) -> None:
+    last.write_bytes(last.read_bytes()[:-1_000])
+
+
+def flip(last: Path) -> None:
+    data = bytearray(last.read_bytes())
+    data[-600] ^= 0xFF  # in the last readings; a shorter record follows them
+    last.write_bytes(data)
+
+
+@pytest.mark.parametrize("harm", [cut, flip, Path.unlink])
+def test_1_a_log_that_lost_its_end(run: Run, tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    declare(tmp_path)
+    feed(tmp_path, 0, 60)
+    assert run("run", "--data", str(tmp_path), "--json")[0] == 0
+    _, before, _ = run("answers", "counts", "--data", str(tmp_path), "--json")
+    harm(segments(tmp_path)[-1])
+    feed(tmp_path, 60, 60)
+    code, _, said = run("run", "--data", str(tmp_path), "--json")
+    assert code == 1, "the log has lost readings that were answered, and nobody says so"
+    assert "120" in said
+    assert run("answers", "counts", "--data", str(tmp_path), "--json")[1] == before
+    assert run("log", "verify", "--data", str(tmp_path))[0] == 1
+
+
+def test_2_a_missing_middle_segment(run: Run, tmp_path: Path) -> None:
+    declare(tmp_path)
+    feed(tmp_path, 0, 60)
+    database = connect(tmp_path)
+    with Station(database, tmp_path, StationSettings(logging=LogSettings(segment_bytes=2_500))) as station:
+        station.install(database.sql(COUNTS), start=BEGINNING)
+        until = time.monotonic() + 60
+        station.run(lambda: time.monotonic() > until)
+    assert len(segments(tmp_path)) > 3
+    segments(tmp_path)[1].unlink()
+    code, _, said = run(
+        "query", "--no-follow", "--data", str(tmp_path), "--json", "SELECT COUNT(*) FROM air [RANGE 1 DAY]"
+    )
+    assert code == 1, "it answers from what is left"
+    assert "positions" in said
+    assert run("log", "replay", "air", "--data", str(tmp_path))[0] == 1
+    code, _, said = run("log", "replay", "air", "--data", str(tmp_path), "--allow-gaps")
+    assert code == 0
+    assert "positions" in said
+
+
+@pytest.mark.parametrize("options", ["DELAY 2 MINUTES", "KEY (id, time)", "FUTURE 1 HOUR"])
+def test_3_other_declarations(run: Run, tmp_path: Path, options: str) -> None:
+    declare(tmp_path)
+    feed(tmp_path, 0, 33)
+    begun_and_killed(tmp_path)
+    declare(tmp_path, options)
+    feed(tmp_path, 33, 30)
+    assert run("run", "--data", str(tmp_path), "--json")[0] == 0
+    _, out, _ = run("answers", "counts", "--data", str(tmp_path), "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    keys = [(row["tick"], row["id"]) for row in rows]
+    assert len(keys) == len(set(keys)), "windows are answered twice"
+    assert all(row["n"] == 5 for row in rows if "T06:05" <= row["tick"][10:16] < "T06:58"), "or lack readings"
+
+
+def begun_and_killed(folder: Path) -> None:
+    """The standing query has committed what it read, and has made no checkpoint since it began."""
+    database = connect(folder)
+    station = Station(database, folder)
+    live = station.install(database.sql(COUNTS), "counts", start=BEGINNING, durable=True)
+    until = time.monotonic() + 60
+    station.run(lambda: time.monotonic() > until)
+    station._settle(live)
+    station.abandon()
+
+
+def test_7_damage_that_was_read_long_ago(run: Run, tmp_path: Path) -> None:
+    declare(tmp_path)
+    feed(tmp_path, 0, 60)
+    assert run("run", "--data", str(tmp_path), "--json")[0] == 0
+    results = [
+        path
+        for path in (tmp_path / ".nilometer").rglob("*.segment")
+        if "log" not in path.relative_to(tmp_path / ".nilometer").parts[:1]
+    ]
+    data = bytearray(results[0].read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    results[0].write_bytes(data)
+    assert run("log", "verify", "--data", str(tmp_path))[0] == 1, "log verify does not read the answers"
+
+
+@pytest.mark.parametrize("item", ["x * 2", "SUM(x)"])
+def test_9_a_poison_reading(run: Run, tmp_path: Path, item: str) -> None:
+    if item == "SUM(x)":
+        text = "SELECT SUM(x) AS y FROM air [RANGE 5 MINUTES SLIDE 5 MINUTES]"
+    else:
+        text = f"SELECT {item} AS y FROM air"
+    declare(tmp_path, query=text, type_="INT")
+    feed(tmp_path, 0, 10, "1")
+    feed(tmp_path, 10, 1, "9223372036854775807")
+    feed(tmp_path, 11, 30, "1")
+    code, _, said = run("run", "--data", str(tmp_path), "--json")
+    assert code == 0, said
+    _, out, _ = run("answers", "counts", "--data", str(tmp_path), "--json")
+    rows = [json.loads(line)["y"] for line in out.splitlines()]
+    assert rows[-1] == (10 if item == "SUM(x)" else 2), "the query has stopped"
+    assert "dead" in run("queries", "--data", str(tmp_path))[1]
+
+
+def test_13_a_pattern_that_never_ends(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "air.csv").write_text("time,id,name\n2026-03-01T06:00:00Z,1," + "a" * 32 + "\n")
+    began = time.process_time()
+    code, out, said = run(
+        "query",
+        "--on",
+        "reference",
+        "--data",
+        str(tmp_path / "air.csv"),
+        "--json",
+        f"SELECT id FROM air WHERE name LIKE '{'%a' * 16}b'",
+    )
+    assert (code, out) == (0, ""), said
+    assert time.process_time() - began < 30
+
+
+def test_13_garbage_in_the_identity(run: Run, tmp_path: Path) -> None:
+    declare(tmp_path)
+    feed(tmp_path, 0, 5)
+    (tmp_path / ".nilometer").mkdir(0o700)
+    (tmp_path / ".nilometer" / "identity").write_bytes(b"\xff\xfe\0")
+    (tmp_path / "schema.sql").write_text(
+        "CREATE STREAM air (x FLOAT) PUSHED FROM 'mqtt://127.0.0.1:1/air/{id}?retry=1h';"
+    )
+    code, _, said = run("query", "--data", str(tmp_path), "--seconds", "0.1", "SELECT * FROM air")
+    assert code == 1
+    assert "identity" in said
+
+
+def test_15_a_file_that_unpacks_to_gigabytes(run: Run, tmp_path: Path) -> None:
+    """A small one, with a small budget. Without a budget there is no such option."""
+    packed = tmp_path / "air.csv.gz"
+    packed.write_bytes(gzip.compress(b"time,id,x\n" + b"2026-01-01T00:00:00Z,1,2\n" * 1_100_000, 1))
+    code, _, said = run("query", "--memory", "100MB", "--data", str(packed), "SELECT COUNT(*) FROM air")
+    assert code == 1
+    assert "without its compression" in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://me:hunter2pw@127.0.0.1:port/x",
+        "tcp://me:hunter2pw@127.0.0.1:99999999/x",
+        "mqtt://me:hunter2pw@[::1/x",
+        "mqtt://me:a/bhunter2pw@127.0.0.1:1/x",
+        "mqtt://127.0.0.1:1/x?password=hunter2pw",
+    ],
+)
+def test_16_a_malformed_address_keeps_its_password(run: Run, tmp_path: Path, url: str) -> None:
+    (tmp_path / "schema.sql").write_text(f"CREATE STREAM air (x FLOAT) PUSHED FROM '{url}';")
+    said = run("query", "--data", str(tmp_path), "--seconds", "0.1", "SELECT * FROM air")
+    said += run("streams", "--data", str(tmp_path))
+    assert "hunter2pw" not in str(said)
+
+
+def test_17_escapes_do_not_reach_a_terminal(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "air.csv").write_text("time,id,name\n2026-03-01T06:00:00Z,1,\x1b[2Jgone\n")
+    code, out, said = run("query", "--data", str(tmp_path / "air.csv"), "SELECT id, name FROM air")
+    assert code == 0, said
+    assert "\x1b" not in out
+    assert "gone" in out
+
+
+def test_18_the_directory_is_for_its_owner(run: Run, tmp_path: Path) -> None:
+    declare(tmp_path)
+    feed(tmp_path, 0, 5)
+    before = os.umask(0o022)
+    try:
+        assert run("run", "--data", str(tmp_path), "--json")[0] == 0
+    finally:
+        os.umask(before)
+    made = [tmp_path / ".nilometer", *(tmp_path / ".nilometer").rglob("*")]
+    assert [path for path in made if stat.S_IMODE(path.lstat().st_mode) & 0o077] == []
