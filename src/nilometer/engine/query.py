@@ -331,6 +331,13 @@ class Query:
 
         return live_rows(self, seconds=seconds, start=start, generators=generators, on=on, force=force)
 
+    def watch(self, *, seconds: float | None = None, start: str = "now") -> int:
+        """In a notebook: the newest rows of the live query as a table with a small chart, updated as they come, for
+        that many seconds or until the cell is interrupted. Returns how many rows came."""
+        from nilometer.engine.notebook import watch
+
+        return watch(self.live(seconds=seconds, start=start), self.text)
+
     def polars(self, on: str | None = None) -> pl.DataFrame:
         """The answer as a Polars frame. TIME columns are UTC datetimes, DURATION columns durations."""
         return frame_of_answer(self.run(on))

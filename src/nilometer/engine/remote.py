@@ -353,6 +353,19 @@ class RemoteQuery:
         asked = urlencode({"sql": self.text, "live": "true", "start": start})
         return self.database._follow(f"/api/v1/query?{asked}", self.text)
 
+    def watch(self, *, start: str = "now") -> int:
+        """In a notebook: the newest rows of the live query, updated as they come, until the cell is interrupted."""
+        from nilometer.engine.notebook import watch
+
+        return watch(self.live(start=start), self.text)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """The query and the last rows of its answer, for notebooks."""
+        from nilometer.engine.notebook import CHARTED, page_of
+
+        rows = list(self)
+        return page_of(self.text, rows[-CHARTED:], len(rows))._repr_mimebundle_()
+
 
 def _error(problem: Mapping[str, Any], text: str | None = None) -> NilometerError:
     """The error that a problem tells of, as if it had happened here."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from nilometer.live.small_chart import chart_of
 from nilometer.types import Kind
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """The number of rows that a notebook shows."""
+CHARTED = 2_000
+"""The number of rows that its small chart is made of."""
 
 
 def html_of(answer: Answer, text: str = "") -> str:
@@ -30,11 +33,14 @@ def html_of(answer: Answer, text: str = "") -> str:
         + "</tr>"
         for row in answer.head(SHOWN).text_rows()
     )
+    numbers = [
+        c.name for c in answer.schema if c.type.kind in (Kind.INT, Kind.FLOAT) and c.name.lower() != "id"
+    ]
+    timed = any(column.type.kind is Kind.TIME for column in answer.schema)
+    chart = chart_of(list(answer.head(CHARTED)), numbers) if timed else ""
     count = len(answer)
     told = f"{count} row{'' if count == 1 else 's'}" + (f", the first {SHOWN} shown" if count > SHOWN else "")
-    return (
-        f"{query_html(text)}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{told}</p>"
-    )
+    return f"{query_html(text)}{chart}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{told}</p>"
 
 
 def query_html(text: str) -> str:
