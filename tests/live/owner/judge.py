@@ -116,13 +116,14 @@ class Judge:
         key = (text, *(tuple(sorted(places.items())) for places in (start, end)))
         if key not in self._known:
             plan = self.database.sql(text).logical
-            feeds = {}
-            for node in logical.walk_plan(plan):
-                if isinstance(node, logical.Acquire):
-                    name = node.stream.name.lower()
-                    feeds[name] = self._feed(name, start[name], end[name])
+            feeds = {name: self._feed(name, start[name], end[name]) for name in self.streams(text)}
             self._known[key] = list(evaluate(plan, feeds, {}, {}, finished=False).rows)
         return self._known[key]
+
+    def streams(self, text: str) -> set[str]:
+        """The streams that a text reads."""
+        plan = self.database.sql(text).logical
+        return {n.stream.name.lower() for n in logical.walk_plan(plan) if isinstance(n, logical.Acquire)}
 
     def _feed(self, stream: str, start: Offset, end: Offset) -> Feed:
         def between(number: int, position: int, item: Any) -> bool:
@@ -133,9 +134,12 @@ class Judge:
         return Feed(tuple(entry[2] for entry in self.logged(stream) if between(*entry)))
 
     def expected(self, parts: list[Part], end: Mapping[str, Offset]) -> Rows:
-        """The rows of a query: those of each text between the places where it began and where it was replaced."""
+        """The rows of a query: those of each text between the places where it began and where it was replaced. A text
+        that never ran, because its query was paused, stands where it took effect: nobody has come further in a stream
+        that only this text reads."""
         found: Rows = []
-        for part, until in zip(parts, [*(later.effect for later in parts[1:]), end], strict=True):
+        for part, later in zip(parts, [*(later.effect for later in parts[1:]), end], strict=True):
+            until = {**part.effect, **later}
             before = self.reference(part.text, part.began, part.effect)
             rows = self.reference(part.text, part.began, until)
             # An answer is a function of the log: what was answered stays so when the log grows.
@@ -177,6 +181,7 @@ class Judge:
             return
         if at_end and steered[-1:] != ["PAUSE"]:
             logs = LogDirectory(self.folder)
+            assert last.offsets.keys() == self.streams(_query(changes[-1].text)), f"{name} runs an older text"
             assert {key: logs.log(key).end for key in last.offsets} == last.offsets, f"{name} is behind"
         differences = []
         for parts in parts_of(changes):

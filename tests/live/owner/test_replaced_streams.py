@@ -1,0 +1,65 @@
+"""A standing query is replaced by a text over another stream: it goes on where the control log says, whatever happens
+between the record and the first commit of the new text."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from live.owner.judge import Judge
+from live.owner.test_storm import life, rest
+from live.owner.weather import Weather, field
+
+AIR = "SELECT time, id, x FROM air"
+WIND = "SELECT time, id, x FROM wind WHERE x < 6"
+SUM = "SELECT id, SUM(x) AS total FROM {} [RANGE 8 MINUTES SLIDE 2 MINUTES] GROUP BY id"
+
+
+def judged(folder: Path) -> int:
+    judge = Judge(folder)
+    judge.queries(at_end=True)
+    return judge.rows
+
+
+@pytest.mark.parametrize("texts", [(AIR, WIND), (AIR, WIND, AIR), (AIR, WIND, AIR + " WHERE x > 3", WIND)])
+def test_a_query_that_is_paused_changes_its_stream(tmp_path: Path, texts: tuple[str, ...]) -> None:
+    database, weather = field(tmp_path), Weather(tmp_path, random.Random(1))
+    weather.blow(12)
+    with life(tmp_path, killed=True) as owner:
+        for text in (AIR, WIND):  # so that both streams are read
+            database.execute(f"CREATE QUERY reads{text[25:28]} AS {text}")
+        database.execute(f"CREATE QUERY q STARTING AT BEGINNING AS {texts[0]}")
+        rest(owner, weather)
+        database.execute("PAUSE QUERY q")
+        for text in texts[1:]:
+            weather.blow(3)
+            rest(owner, weather)
+            database.execute(f"REPLACE QUERY q AS {text}")
+    before = judged(tmp_path)
+    with life(tmp_path, killed=False) as owner:
+        database.execute("RESUME QUERY q")
+        weather.calm()
+        rest(owner, weather)
+    assert judged(tmp_path) > before
+
+
+@pytest.mark.parametrize("state", ["", "BACKFILL", "EMPTY STATE"])
+def test_a_crash_before_the_new_stream_is_read(tmp_path: Path, state: str) -> None:
+    """Meanwhile the new stream's log grows."""
+    database, weather = field(tmp_path), Weather(tmp_path, random.Random(1))
+    weather.blow(30)
+    with life(tmp_path, killed=True) as owner:
+        database.execute(f"CREATE QUERY other AS {WIND}")
+        database.execute(f"CREATE QUERY q STARTING AT BEGINNING AS {SUM.format('air')}")
+        rest(owner, weather)
+        database.execute("PAUSE QUERY q")
+        database.execute(f"REPLACE QUERY q {state} AS {SUM.format('wind')}")
+        weather.blow(30)
+        rest(owner, weather)
+    with life(tmp_path, killed=False) as owner:
+        database.execute("RESUME QUERY q")
+        weather.calm()
+        rest(owner, weather)
+    assert judged(tmp_path)
