@@ -180,9 +180,10 @@ class Judge:
             assert not given
             return
         if at_end and steered[-1:] != ["PAUSE"]:
-            logs = LogDirectory(self.folder)
             assert last.offsets.keys() == self.streams(_query(changes[-1].text)), f"{name} runs an older text"
-            assert {key: logs.log(key).end for key in last.offsets} == last.offsets, f"{name} is behind"
+            # An entry without rows, which says how far a source was read, may follow when the owner closes.
+            for key, at in last.offsets.items():
+                assert all(number < at.number for number, _, _ in self.logged(key)), f"{name} is behind"
         differences = []
         for parts in parts_of(changes):
             difference = same_answer(self.expected(parts, last.offsets), given)

@@ -11,9 +11,13 @@ import pytest
 from live.owner.judge import Judge
 from live.owner.test_storm import life, rest
 from live.owner.weather import Weather, field
+from nilometer.live.owner.owner import Owner
+from nilometer.live.station_settings import StationSettings
+from nilometer.log import LogSettings
 
 AIR = "SELECT time, id, x FROM air"
 WIND = "SELECT time, id, x FROM wind WHERE x < 6"
+SEGMENTS = StationSettings(logging=LogSettings(segment_bytes=1_000, least_bytes=1))
 SUM = "SELECT id, SUM(x) AS total FROM {} [RANGE 8 MINUTES SLIDE 2 MINUTES] GROUP BY id"
 
 
@@ -47,19 +51,24 @@ def test_a_query_that_is_paused_changes_its_stream(tmp_path: Path, texts: tuple[
 
 @pytest.mark.parametrize("state", ["", "BACKFILL", "EMPTY STATE"])
 def test_a_crash_before_the_new_stream_is_read(tmp_path: Path, state: str) -> None:
-    """Meanwhile the new stream's log grows."""
+    """Meanwhile the new stream's log grows by many segments: the state is that of the place in the control log."""
     database, weather = field(tmp_path), Weather(tmp_path, random.Random(1))
-    weather.blow(30)
-    with life(tmp_path, killed=True) as owner:
+    with life(tmp_path, killed=True, settings=SEGMENTS) as owner:
         database.execute(f"CREATE QUERY other AS {WIND}")
         database.execute(f"CREATE QUERY q STARTING AT BEGINNING AS {SUM.format('air')}")
-        rest(owner, weather)
+        grow(owner, weather)
         database.execute("PAUSE QUERY q")
         database.execute(f"REPLACE QUERY q {state} AS {SUM.format('wind')}")
-        weather.blow(30)
-        rest(owner, weather)
-    with life(tmp_path, killed=False) as owner:
+        grow(owner, weather)
+    with life(tmp_path, killed=False, settings=SEGMENTS) as owner:
         database.execute("RESUME QUERY q")
         weather.calm()
         rest(owner, weather)
     assert judged(tmp_path)
+
+
+def grow(owner: Owner, weather: Weather) -> None:
+    """Half an hour, in some segments."""
+    for _ in range(10):
+        weather.blow(3)
+        rest(owner, weather)

@@ -26,6 +26,7 @@ from nilometer.live.owner.control_log import ControlLog
 from nilometer.live.owner.owner import Owner
 from nilometer.live.roster import Roster
 from nilometer.live.station import Station
+from nilometer.live.station_settings import StationSettings
 from nilometer.log import LogDirectory, Offset
 from nilometer.plan.reference import same_answer
 
@@ -50,10 +51,10 @@ class Person:
 
 
 @contextmanager
-def life(folder: Path, *, killed: bool) -> Iterator[Owner]:
+def life(folder: Path, *, killed: bool, settings: StationSettings | None = None) -> Iterator[Owner]:
     """One owner, from its start to its end or to its death."""
     database = connect(folder)
-    owner = Owner(folder, lambda: Station(database, folder))
+    owner = Owner(folder, lambda: Station(database, folder, settings))
     stop = threading.Event()
     thread = threading.Thread(target=owner.run, args=(stop.is_set,), daemon=True)
     thread.start()
