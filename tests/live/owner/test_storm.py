@@ -35,6 +35,11 @@ ACTS = (
     *("come", "come", "cut", "go", "fetch", "blow", "blow", "blow"),
     *("create", "create", "replace", "replace", "pause", "resume", "drop", "read"),
 )
+READS = {
+    0: "SELECT time, id, x FROM {} WHERE x > 1",
+    3: "SELECT COUNT(*) AS many, MAX(n) AS most FROM {} [RANGE 4 MINUTES SLIDE 4 MINUTES]",
+}
+"""Queries over the answers of another, by its family: all texts of these families answer the same columns."""
 
 
 @dataclass
@@ -162,6 +167,14 @@ class Storm:
                     if "another state" not in error.message:
                         raise
                     self.refused += 1
+            case "read" if own:
+                name = dice.choice(own)
+                reads = READS.get(self.standing[name])
+                reader = f"r{len(self.readers)}_{name}"
+                if reads is not None and reader not in self.readers:
+                    starting = dice.choice(("", "STARTING AT BEGINNING "))
+                    self.database.execute(f"CREATE QUERY {reader} {starting}AS {reads.format(name)}")
+                    self.readers[reader] = name
             case "pause" if own:
                 self.database.execute(f"PAUSE QUERY {dice.choice(own)}")
             case "resume" if own:
