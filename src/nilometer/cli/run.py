@@ -176,7 +176,7 @@ def _serve_http(owner: Owner, settings: HttpSettings, pushes: Pushes) -> HttpSer
     from nilometer.server.http_server import HttpServer
 
     server = HttpServer(owner, settings, pushes)
-    message(f"HTTP at {server.address}; its page: {server.address}/docs")
+    message(f"HTTP at {server.address} (the dashboard); the API is described at {server.address}/docs")
     if not settings.loopback and settings.tls_cert is None:
         message(
             "tokens and readings cross the network as they are: give --tls-cert and --tls-key, or put a proxy in front"

@@ -187,12 +187,13 @@ def area_text(area: float, coordinates: str | None) -> str:
 
 def length_text(microseconds: int) -> str:
     """
-    >>> length_text(6 * HOUR), length_text(90 * SECOND), length_text(60 * HOUR)
-    ('6 h', '90 s', '2.5 d')
+    >>> length_text(6 * HOUR), length_text(90 * SECOND), length_text(60 * HOUR), length_text(100 * MINUTE)
+    ('6 h', '90 s', '2.5 d', '100 min')
     """
     for unit, size, least in (("d", DAY, 2), ("h", HOUR, 2), ("min", MINUTE, 2)):
         if microseconds >= least * size:
-            return f"{microseconds / size:.2g} {unit}"
+            digits = 3 if microseconds >= 10 * size else 2
+            return f"{microseconds / size:.{digits}g} {unit}"
     return f"{microseconds / SECOND:.3g} s"
 
 

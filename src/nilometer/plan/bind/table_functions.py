@@ -177,6 +177,8 @@ def _distance(
     if amount.unit is None:
         return value
     points = [column.unit for _, column in inner.columns() if column.type.kind is Kind.POINT]
+    if not points:
+        return value  # there are no places; the function says what that means for it
     coordinates = next((unit for unit in points if unit is not None), None)
     if coordinates is None:
         context.fail(
