@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from live.owner.judge import Judge
+from live.owner.judge import Judge, records_of
 from live.owner.test_storm import life, rest
-from live.owner.weather import Weather, field
+from live.owner.weather import START, Weather, field
 from nilometer.live.owner.owner import Owner
 from nilometer.live.station_settings import StationSettings
-from nilometer.log import LogSettings
+from nilometer.log import LogDirectory, LogSettings
+from nilometer.types import MINUTE
 
 AIR = "SELECT time, id, x FROM air"
 WIND = "SELECT time, id, x FROM wind WHERE x < 6"
@@ -65,6 +66,27 @@ def test_a_crash_before_the_new_stream_is_read(tmp_path: Path, state: str) -> No
         weather.calm()
         rest(owner, weather)
     assert judged(tmp_path)
+
+
+def test_readings_that_the_new_stream_has_lost_are_counted(tmp_path: Path) -> None:
+    database, weather = field(tmp_path), Weather(tmp_path, random.Random(1))
+    with life(tmp_path, killed=False, settings=SEGMENTS) as owner:
+        database.execute(f"CREATE QUERY other AS {WIND}")
+        database.execute(f"CREATE QUERY q STARTING AT BEGINNING AS {AIR}")
+        grow(owner, weather)
+        database.execute("PAUSE QUERY q")
+        database.execute(f"REPLACE QUERY q AS {WIND}")
+        grow(owner, weather)
+    log = LogDirectory(tmp_path).log("wind")
+    effect = records_of(tmp_path)[-1].effect["wind"]
+    log.trim(START + 50 * MINUTE, force=True)
+    lost = log.start.position - effect.position
+    assert lost > 0
+    with life(tmp_path, killed=False, settings=SEGMENTS) as owner:
+        database.execute("RESUME QUERY q")
+        live = owner.submit(lambda: owner.station.queries["q"])
+        assert live.trimmed == lost
+        assert f"{lost} rows were trimmed from its streams' logs before it read them" in str(live.note)
 
 
 def grow(owner: Owner, weather: Weather) -> None:
