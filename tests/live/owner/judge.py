@@ -4,7 +4,7 @@ answered what the reference evaluator answers over the logs, from the places tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,9 +39,9 @@ class Part:
     effect: Mapping[str, Offset]
 
 
-def parts_of(records: Iterable[Record]) -> list[list[Part]]:
+def parts_of(records: Iterable[Record], streams: Callable[[str], set[str]]) -> list[list[Part]]:
     """The ways in which a query may have come to its answers. REPLACE without a word about the state keeps it where
-    it can, and else reads the logs again. The state that is kept is that of the last text that ran, which a text that
+    it can, which is never so over other `streams`, and else reads the logs again. The state that is kept is that of the last text that ran, which a text that
     was replaced at the place where it came may or may not have done."""
     created, *changes = records
     found = [[Part(_query(created.text), created.offsets, created.offsets)]]
@@ -49,27 +49,35 @@ def parts_of(records: Iterable[Record]) -> list[list[Part]]:
         found = [
             [*parts, Part(_query(record.text), began, record.effect)]
             for parts in found
-            for began in _began(parts, record)
+            for began in _began(parts, record, streams)
         ]
     return found
 
 
-def _began(parts: list[Part], record: Record) -> list[Mapping[str, Offset]]:
-    found = []
+def _began(
+    parts: list[Part], record: Record, streams: Callable[[str], set[str]]
+) -> list[Mapping[str, Offset]]:
+    text, found = _query(record.text), []
     if record.state in ("", "BACKFILL"):
         found.append(dict.fromkeys(record.effect, BEGINNING))
     if record.state == "EMPTY STATE":
         found.append(dict(record.effect))
     for part in reversed(parts):
         # Who goes back to the text that last ran, before another one has run, has changed nothing.
-        if record.state in ("", "KEEP STATE") or part.text == _query(record.text):
+        keeps = record.state in ("", "KEEP STATE") and streams(part.text) == streams(text)
+        if keeps or part.text == text:
             found.append({**record.effect, **part.began})
-        if part.effect != record.effect:
+        if not _stood(part, record):
             break
-    if all(part.effect == record.effect for part in parts):
+    if all(_stood(part, record) for part in parts):
         # A query that was replaced before it ever ran begins where it was created, with nothing.
         found.append(dict(record.effect))
     return [began for at, began in enumerate(found) if began not in found[:at]]
+
+
+def _stood(part: Part, record: Record) -> bool:
+    """Whether a query was replaced at the place where this part of it came."""
+    return all(record.effect.get(key, at) == at for key, at in part.effect.items())
 
 
 def _query(text: str) -> str:
@@ -194,7 +202,7 @@ class Judge:
                 if ("QUERY", key) in self.control.declared:
                     self.copy(key)
         differences = []
-        for parts in parts_of(changes):
+        for parts in parts_of(changes, self.streams):
             difference = same_answer(self.expected(parts, last.offsets), given)
             if difference is None:
                 self.rows += len(given)

@@ -28,7 +28,15 @@ def judged(folder: Path) -> int:
     return judge.rows
 
 
-@pytest.mark.parametrize("texts", [(AIR, WIND), (AIR, WIND, AIR), (AIR, WIND, AIR + " WHERE x > 3", WIND)])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        (AIR, WIND),
+        (AIR, WIND, AIR),
+        (AIR, WIND, AIR + " WHERE x > 3", WIND),
+        (AIR, WIND, WIND + " AND x > 1"),  # begins where the second text was to begin
+    ],
+)
 def test_a_query_that_is_paused_changes_its_stream(tmp_path: Path, texts: tuple[str, ...]) -> None:
     database, weather = field(tmp_path), Weather(tmp_path, random.Random(1))
     weather.blow(12)
