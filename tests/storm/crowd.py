@@ -5,6 +5,7 @@ Reads lines of JSON, `[ROLE, ARGUMENT, ...]`. Says `born PID`, what the children
     serve DIRECTORY FAILPOINT            `nilometer serve`, which dies at the failpoint if it comes there
     change DIRECTORY SEED TURNS NAME...  a client that creates, replaces, pauses and drops standing queries of these names
     read DIRECTORY TEXT FILE             a client that asks a live query from the beginning, and writes its rows
+    kill PID                             SIGKILL for a child that has not died yet
 """
 
 from __future__ import annotations
@@ -120,6 +121,7 @@ def main() -> None:
     signal.set_wakeup_fd(bell)
     tell("ready")
     pending = b""
+    alive: set[int] = set()
     while True:
         ready, _, _ = select.select([0, wake], [], [])
         if wake in ready:
@@ -131,6 +133,7 @@ def main() -> None:
                     break
                 if child == 0:
                     break
+                alive.discard(child)
                 tell(f"died {child} {os.waitstatus_to_exitcode(status)}")
         if 0 not in ready:
             continue
@@ -138,12 +141,17 @@ def main() -> None:
         if not data:
             return
         *lines, pending = (pending + data).split(b"\n")
-        for line in lines:
+        for role, *arguments in map(json.loads, lines):
+            if role == "kill":
+                if int(arguments[0]) in alive:  # nobody else has its number until it is waited for
+                    os.kill(int(arguments[0]), signal.SIGKILL)
+                continue
             child = os.fork()
             if child == 0:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 signal.set_wakeup_fd(-1)
-                play(*json.loads(line))
+                play(role, *arguments)
+            alive.add(child)
             tell(f"born {child}")
 
 

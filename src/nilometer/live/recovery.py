@@ -12,7 +12,7 @@ A query whose streams are declared otherwise goes on with its state (versions.py
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nilometer.errors import DataError
 from nilometer.live.checkpoints import Checkpoints, Panes
@@ -50,6 +50,10 @@ class Recovered:
     def number(self) -> int:
         """The number of the last commit."""
         return self.last.number
+
+    def at(self, stands: Offsets) -> Recovered:
+        """The same, for a query that stands there: a new version may read other streams than the last commit did."""
+        return self if stands == self.committed else replace(self, committed=stands)
 
 
 def check_ends(name: str, committed: Offsets, logs: Mapping[str, StreamLog]) -> None:

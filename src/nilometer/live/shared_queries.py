@@ -31,7 +31,7 @@ from nilometer.live.recovery import check_ends
 from nilometer.live.replaced_state import Choice, new_state
 from nilometer.live.shared_commits import SharedCommits, SharedQuery
 from nilometer.live.standing import shared_logs
-from nilometer.live.starts import Start, offsets_at, starts_of_new
+from nilometer.live.starts import Start, goes_on_at, offsets_at
 from nilometer.live.stored_tables import StoredTables
 from nilometer.live.versions import Version
 from nilometer.log import LogDirectory, Offset, StreamLog
@@ -113,6 +113,9 @@ class SharedQueries:
             raise
         logs = {key: self._log(stream) for key, stream in streams.items()}
         told = ""
+        if standing.recovered is not None:
+            check_ends(name, standing.recovered.committed, logs)
+            standing.recovered = standing.recovered.at(goes_on_at(standing.recovered.committed, logs, start))
         if standing.recovered is not None and standing.recovered.fresh:
             last = standing.recovered.last.version
             before = self.commits.before(standing) if any(one.same_plan(last) for one in same_state) else None
@@ -126,12 +129,7 @@ class SharedQueries:
         ):
             standing.forget_state()
         recovered = standing.recovered
-        if recovered is None:
-            offsets = offsets_at(logs, start)
-        else:
-            check_ends(name, recovered.committed, logs)
-            begins = starts_of_new(logs, start)
-            offsets = {key: recovered.committed.get(key, begins[key]) for key in logs}
+        offsets = offsets_at(logs, start) if recovered is None else dict(recovered.committed)
         trimmed = standing.find_trimmed(logs)
         # The query skips entries that retention was forced to delete.
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}

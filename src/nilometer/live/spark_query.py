@@ -33,7 +33,7 @@ from nilometer.live.dead_letters import write_lines
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.recovery import check_ends
 from nilometer.live.standing import DurableQuery, reader_of
-from nilometer.live.starts import Start, offsets_at, starts_of_new
+from nilometer.live.starts import Start, goes_on_at, offsets_at
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.local_files import LocalFiles
@@ -164,10 +164,8 @@ class SparkQuery:
             begin = offsets_at(logs, start)
             return begin, begin
         check_ends(self.name, recovered.committed, logs)
-        begins = starts_of_new(logs, start)
-        committed = {
-            key: max(recovered.committed.get(key) or begins[key], log.start) for key, log in logs.items()
-        }
+        stands = goes_on_at(recovered.committed, logs, start)
+        committed = {key: max(stands[key], log.start) for key, log in logs.items()}
         began = {
             key: max(min(recovered.start.get(key, committed[key]), committed[key]), log.start)
             for key, log in logs.items()

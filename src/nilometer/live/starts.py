@@ -23,10 +23,16 @@ def offsets_at(logs: Mapping[str, StreamLog], start: Start) -> dict[str, Offset]
     return {key: max(min(start.get(key, log.end), log.end), log.start) for key, log in logs.items()}
 
 
-def starts_of_new(logs: Mapping[str, StreamLog], start: Start) -> dict[str, Offset]:
-    """Where a query that goes on begins to read a stream that it did not read before: where its record says, else at
-    the stream's end."""
-    return offsets_at(logs, start if isinstance(start, Mapping) else NOW)
+def goes_on_at(
+    committed: Mapping[str, Offset], logs: Mapping[str, StreamLog], start: Start
+) -> dict[str, Offset]:
+    """Where a query that goes on stands in each log: at its last commit; in a stream that it did not read before, where
+    its record says, else at the stream's end. A log may no longer hold that place."""
+    recorded = start if isinstance(start, Mapping) else {}
+    return {
+        key: committed[key] if key in committed else min(recorded.get(key, log.end), log.end)
+        for key, log in logs.items()
+    }
 
 
 def offset_at(log: StreamLog, start: Literal["now", "beginning"] | int) -> Offset:

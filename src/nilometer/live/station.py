@@ -48,7 +48,7 @@ from nilometer.live.recovery import check_ends
 from nilometer.live.replaced_state import Choice, new_state
 from nilometer.live.shared_queries import SharedQueries
 from nilometer.live.standing import DurableQuery, reader_of
-from nilometer.live.starts import NOW, Start, offsets_at, starts_of_new
+from nilometer.live.starts import NOW, Start, goes_on_at, offsets_at
 from nilometer.live.station_settings import StationSettings
 from nilometer.live.stored_tables import Kept, StoredTables
 from nilometer.live.verdicts import FILE as VERDICTS
@@ -331,6 +331,9 @@ class Station:
         """Start or resume a durable query. It has a group of its own, because its state is not shared."""
         logs = {key: self.logs.log(stream) for key, stream in streams.items()}
         told = ""
+        if standing.recovered is not None:
+            check_ends(name, standing.recovered.committed, logs)
+            standing.recovered = standing.recovered.at(goes_on_at(standing.recovered.committed, logs, start))
         if standing.recovered is not None and standing.recovered.fresh:
             last = standing.recovered.last.version
             before = standing.before if any(one.same_plan(last) for one in same_state) else None
@@ -344,12 +347,7 @@ class Station:
         ):
             standing.forget_state()
         recovered = standing.recovered
-        if recovered is None:
-            offsets = offsets_at(logs, start)
-        else:
-            check_ends(name, recovered.committed, logs)
-            begins = starts_of_new(logs, start)
-            offsets = {key: recovered.committed.get(key) or begins[key] for key in logs}
+        offsets = offsets_at(logs, start) if recovered is None else dict(recovered.committed)
         trimmed = standing.find_trimmed(logs)
         # The query skips entries that retention was forced to delete.
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}

@@ -4,7 +4,7 @@ answered what the reference evaluator answers over the logs, from the places tha
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,9 +39,9 @@ class Part:
     effect: Mapping[str, Offset]
 
 
-def parts_of(records: Iterable[Record]) -> list[list[Part]]:
+def parts_of(records: Iterable[Record], streams: Callable[[str], set[str]]) -> list[list[Part]]:
     """The ways in which a query may have come to its answers. REPLACE without a word about the state keeps it where
-    it can, and else reads the logs again. The state that is kept is that of the last text that ran, which a text that
+    it can, which is never so over other `streams`, and else reads the logs again. The state that is kept is that of the last text that ran, which a text that
     was replaced at the place where it came may or may not have done."""
     created, *changes = records
     found = [[Part(_query(created.text), created.offsets, created.offsets)]]
@@ -49,27 +49,35 @@ def parts_of(records: Iterable[Record]) -> list[list[Part]]:
         found = [
             [*parts, Part(_query(record.text), began, record.effect)]
             for parts in found
-            for began in _began(parts, record)
+            for began in _began(parts, record, streams)
         ]
     return found
 
 
-def _began(parts: list[Part], record: Record) -> list[Mapping[str, Offset]]:
-    found = []
+def _began(
+    parts: list[Part], record: Record, streams: Callable[[str], set[str]]
+) -> list[Mapping[str, Offset]]:
+    text, found = _query(record.text), []
     if record.state in ("", "BACKFILL"):
         found.append(dict.fromkeys(record.effect, BEGINNING))
     if record.state == "EMPTY STATE":
         found.append(dict(record.effect))
     for part in reversed(parts):
         # Who goes back to the text that last ran, before another one has run, has changed nothing.
-        if record.state in ("", "KEEP STATE") or part.text == _query(record.text):
+        keeps = record.state in ("", "KEEP STATE") and streams(part.text) == streams(text)
+        if keeps or part.text == text:
             found.append({**record.effect, **part.began})
-        if part.effect != record.effect:
+        if not _stood(part, record):
             break
-    if all(part.effect == record.effect for part in parts):
+    if all(_stood(part, record) for part in parts):
         # A query that was replaced before it ever ran begins where it was created, with nothing.
         found.append(dict(record.effect))
     return [began for at, began in enumerate(found) if began not in found[:at]]
+
+
+def _stood(part: Part, record: Record) -> bool:
+    """Whether a query was replaced at the place where this part of it came."""
+    return all(record.effect.get(key, at) == at for key, at in part.effect.items())
 
 
 def _query(text: str) -> str:
@@ -116,13 +124,14 @@ class Judge:
         key = (text, *(tuple(sorted(places.items())) for places in (start, end)))
         if key not in self._known:
             plan = self.database.sql(text).logical
-            feeds = {}
-            for node in logical.walk_plan(plan):
-                if isinstance(node, logical.Acquire):
-                    name = node.stream.name.lower()
-                    feeds[name] = self._feed(name, start[name], end[name])
+            feeds = {name: self._feed(name, start[name], end[name]) for name in self.streams(text)}
             self._known[key] = list(evaluate(plan, feeds, {}, {}, finished=False).rows)
         return self._known[key]
+
+    def streams(self, text: str) -> set[str]:
+        """The streams that a text reads."""
+        plan = self.database.sql(text).logical
+        return {n.stream.name.lower() for n in logical.walk_plan(plan) if isinstance(n, logical.Acquire)}
 
     def _feed(self, stream: str, start: Offset, end: Offset) -> Feed:
         def between(number: int, position: int, item: Any) -> bool:
@@ -133,9 +142,12 @@ class Judge:
         return Feed(tuple(entry[2] for entry in self.logged(stream) if between(*entry)))
 
     def expected(self, parts: list[Part], end: Mapping[str, Offset]) -> Rows:
-        """The rows of a query: those of each text between the places where it began and where it was replaced."""
+        """The rows of a query: those of each text between the places where it began and where it was replaced. A text
+        that never ran, because its query was paused, stands where it took effect: nobody has come further in a stream
+        that only this text reads."""
         found: Rows = []
-        for part, until in zip(parts, [*(later.effect for later in parts[1:]), end], strict=True):
+        for part, later in zip(parts, [*(later.effect for later in parts[1:]), end], strict=True):
+            until = {**part.effect, **later}
             before = self.reference(part.text, part.began, part.effect)
             rows = self.reference(part.text, part.began, until)
             # An answer is a function of the log: what was answered stays so when the log grows.
@@ -153,6 +165,13 @@ class Judge:
                 entries = Cursor(place, Offset(), as_written=True)
                 found += [row for entry in entries if entry.rows is not None for row in entry.rows.rows()]
         return found
+
+    def copy(self, name: str) -> None:
+        """The stream of a query's answers, which others read, has each of them once and in order."""
+        given = self.given(name)
+        copied = [tuple(row.values()) for _, _, row in self.logged(name) if isinstance(row, dict)]
+        # A stream's first column is an id, also where the answers have none.
+        assert [row[-len(one) :] for row, one in zip(copied, given, strict=True)] == given, name
 
     def queries(self, *, at_end: bool) -> int:
         """Judge every declared query; returns their number. `at_end`: those that are not paused have read everything."""
@@ -176,10 +195,14 @@ class Judge:
             assert not given
             return
         if at_end and steered[-1:] != ["PAUSE"]:
-            logs = LogDirectory(self.folder)
-            assert {key: logs.log(key).end for key in last.offsets} == last.offsets, f"{name} is behind"
+            assert last.offsets.keys() == self.streams(_query(changes[-1].text)), f"{name} runs an older text"
+            # An entry without rows, which says how far a source was read, may follow when the owner closes.
+            for key, at in last.offsets.items():
+                assert all(number < at.number for number, _, _ in self.logged(key)), f"{name} is behind"
+                if ("QUERY", key) in self.control.declared:
+                    self.copy(key)
         differences = []
-        for parts in parts_of(changes):
+        for parts in parts_of(changes, self.streams):
             difference = same_answer(self.expected(parts, last.offsets), given)
             if difference is None:
                 self.rows += len(given)

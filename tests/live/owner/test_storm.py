@@ -26,6 +26,7 @@ from nilometer.live.owner.control_log import ControlLog
 from nilometer.live.owner.owner import Owner
 from nilometer.live.roster import Roster
 from nilometer.live.station import Station
+from nilometer.live.station_settings import StationSettings
 from nilometer.log import LogDirectory, Offset
 from nilometer.plan.reference import same_answer
 
@@ -34,6 +35,11 @@ ACTS = (
     *("come", "come", "cut", "go", "fetch", "blow", "blow", "blow"),
     *("create", "create", "replace", "replace", "pause", "resume", "drop", "read"),
 )
+READS = {
+    0: "SELECT time, id, x FROM {} WHERE x > 1",
+    3: "SELECT COUNT(*) AS many, MAX(n) AS most FROM {} [RANGE 4 MINUTES SLIDE 4 MINUTES]",
+}
+"""Queries over the answers of another, by its family: all texts of these families answer the same columns."""
 
 
 @dataclass
@@ -50,10 +56,10 @@ class Person:
 
 
 @contextmanager
-def life(folder: Path, *, killed: bool) -> Iterator[Owner]:
+def life(folder: Path, *, killed: bool, settings: StationSettings | None = None) -> Iterator[Owner]:
     """One owner, from its start to its end or to its death."""
     database = connect(folder)
-    owner = Owner(folder, lambda: Station(database, folder))
+    owner = Owner(folder, lambda: Station(database, folder, settings))
     stop = threading.Event()
     thread = threading.Thread(target=owner.run, args=(stop.is_set,), daemon=True)
     thread.start()
@@ -161,6 +167,14 @@ class Storm:
                     if "another state" not in error.message:
                         raise
                     self.refused += 1
+            case "read" if own:
+                name = dice.choice(own)
+                reads = READS.get(self.standing[name])
+                reader = f"r{len(self.readers)}_{name}"
+                if reads is not None and reader not in self.readers:
+                    starting = dice.choice(("", "STARTING AT BEGINNING "))
+                    self.database.execute(f"CREATE QUERY {reader} {starting}AS {reads.format(name)}")
+                    self.readers[reader] = name
             case "pause" if own:
                 self.database.execute(f"PAUSE QUERY {dice.choice(own)}")
             case "resume" if own:

@@ -8,6 +8,7 @@ the logs that its record names. A stream, table, view or query that others read 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import time
@@ -39,6 +40,7 @@ from nilometer.log.writer import BusyError
 from nilometer.plan import physical
 
 if TYPE_CHECKING:
+    from nilometer.catalog import QueryDefinition
     from nilometer.live.declarations import CompiledQuery, Declarations
     from nilometer.live.roster import Roster
 
@@ -351,7 +353,7 @@ class Changes:
                 self._keep_old("", name, before)
                 raise
         # The old text answers up to here, and all of it is durable, before the record says so.
-        effect = self._stop(name, before) if kind == "QUERY" else {}
+        effect = self._stop(name, before, old) if kind == "QUERY" else {}
         offsets = {} if before is None else before.offsets
         try:
             self._record("REPLACE", kind, name, text, origin, offsets, effect, state or "")
@@ -384,19 +386,26 @@ class Changes:
         found = [] if replaced is None else [replaced]
         return found if self.roster is None else [*found, *self.roster.old_texts.get(name.lower(), ())]
 
-    def _stop(self, name: str, before: Record | None) -> Mapping[str, Offset]:
+    def _stop(self, name: str, before: Record | None, old: QueryDefinition | None) -> Mapping[str, Offset]:
         """Stop a query that is about to change. Returns where the new text begins in its streams' logs: where the old
-        one stands, and at the end of a stream that the old one did not read."""
+        one stands, or was to begin, and at the end of a stream that the old one did not read."""
         stands = None if self.roster is None else self.roster.stop(name)
         if stands is None:
             last = result_log(self.directory, name).last
-            stands = None if last is None else dict(last.offsets)
-        if stands is None:
-            stands = {} if before is None else dict(before.offsets)
+            stands = {**self._to_begin(before, old), **({} if last is None else last.offsets)}
         definition = self.database.catalog.query(name)
         assert definition is not None, "a query that was just declared"
         logs = self._logs(self.database.sql(definition.text))
         return {**{key: log.end for key, log in logs.items()}, **stands}
+
+    def _to_begin(self, before: Record | None, old: QueryDefinition | None) -> dict[str, Offset]:
+        """Where the record lets a query begin in the streams of its old text, which may never have run."""
+        found = {} if before is None else {**before.offsets, **before.effect}
+        if old is not None:
+            with contextlib.suppress(NilometerError):  # the text may read something that has changed or gone
+                read = physical.streams_of(self.database.sql(old.text).physical)
+                found = {key: at for key, at in found.items() if key in read}
+        return found
 
     def _keep_old(self, kind: str, name: str, before: Record | None) -> None:
         """A change could not be recorded: the thing stays as it was."""
