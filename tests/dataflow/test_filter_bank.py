@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nilometer
-from nilometer.dataflow import Batch, MemorySources
+from nilometer.dataflow import Batch, MemorySources, conjunctions
 from nilometer.dataflow.filters import Range, conditions_of, stateless_over
 from nilometer.dataflow.graph import Graph
 from nilometer.engine.data import frame_of
@@ -75,6 +75,55 @@ def test_each_filter_gets_its_rows_in_log_order(
             len(expected),
             len(all_rows) - len(expected),
         )
+
+
+@pytest.mark.parametrize("pairs", [3, conjunctions.PAIRS])
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["x", "v"]), st.integers(-3, 40), st.integers(0, 9)),
+        min_size=8,
+        max_size=30,
+    ),
+    st.lists(st.lists(st.none() | st.integers(0, 39), min_size=9, max_size=60), min_size=1, max_size=3),
+    st.sets(st.integers(0, 7)),
+)
+def test_many_narrow_ranges_are_answered_together(
+    pairs: int, filters: list[tuple[str, int, int]], batches: list[list[int | None]], gone: set[int]
+) -> None:
+    """Each gets its own rows, of its own columns, also after some have gone."""
+    graph = Graph(MemorySources())
+    for number, (column, low, width) in enumerate(filters):
+        text = f"SELECT time, {column} FROM s WHERE {column} >= {low} AND {column} < {low + width}"
+        graph.install(f"q{number}", DATABASE.sql(text).physical)
+    time = 0
+    all_rows = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conjunctions, "PAIRS", pairs)
+        for count, batch in enumerate(batches):
+            if count == 1:
+                for number in gone:
+                    graph.remove(f"q{number}")
+            listed = [
+                {
+                    "time": (time := time + 1),
+                    "id": 1,
+                    "x": x,
+                    "v": None if x is None else 39.0 - x,
+                    "name": None,
+                }
+                for x in batch
+            ]
+            all_rows += listed
+            graph.push("s", Batch(frame_of(listed, STREAM)))
+            graph.run()
+    for number, (column, low, width) in enumerate(filters):
+        if f"q{number}" in graph.queries:
+            expected = [
+                (row["time"], row[column])
+                for row in all_rows
+                if row[column] is not None and low <= row[column] < low + width  # type: ignore[operator]
+            ]
+            assert [row for frame in graph.answers(f"q{number}") for row in frame.rows()] == expected
 
 
 def test_the_range_is_the_narrowest() -> None:

@@ -61,9 +61,9 @@ class Conjunctions(Generic[T]):
             order = there[np.argsort(known[there], kind="stable")]
             starts, ends = filter_ranges(known[order], ranges)
             counts = np.maximum(ends - starts, 0)
-            for part in _parts(counts):
+            for part in parts_of(counts):
                 owners = np.repeat(numbers[part], counts[part])
-                places = order[_runs(starts[part], counts[part])]
+                places = order[runs_of(starts[part], counts[part])]
                 yield from self._checked(owners, places, batch)
 
     def _checked(self, owners: Places, places: Places, batch: _Batch) -> Iterator[tuple[T, Places]]:
@@ -139,7 +139,7 @@ class _ByValue:
         places = np.flatnonzero(codes >= 0)
         starts = self._starts[codes[places]]
         counts = self._starts[codes[places] + 1] - starts
-        return self._owners[_runs(starts, counts)], np.repeat(places, counts)
+        return self._owners[runs_of(starts, counts)], np.repeat(places, counts)
 
 
 class _Check:
@@ -208,7 +208,7 @@ def _cost(condition: Condition) -> tuple[int, int]:
     return 1, (condition.low is None) + (condition.high is None)
 
 
-def _runs(starts: Places, counts: Places) -> Places:
+def runs_of(starts: Places, counts: Places) -> Places:
     """start, start + 1, ... of each run, one run after the other."""
     total = int(counts.sum())
     ends = np.cumsum(counts)
@@ -216,7 +216,7 @@ def _runs(starts: Places, counts: Places) -> Places:
     return found
 
 
-def _parts(counts: Places) -> Iterator[slice]:
+def parts_of(counts: Places) -> Iterator[slice]:
     """Consecutive parts with about PAIRS pairs each."""
     ends = np.cumsum(counts)
     start = 0

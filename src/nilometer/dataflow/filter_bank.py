@@ -13,7 +13,8 @@ times. A filter that has gone is skipped, until its tier is made anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ import polars as pl
 
 from nilometer.dataflow.answers import Answers
 from nilometer.dataflow.books import Books
-from nilometer.dataflow.conjunctions import Conjunctions
+from nilometer.dataflow.conjunctions import Conjunctions, parts_of, runs_of
 from nilometer.dataflow.failures import Caught, failure_of
 from nilometer.dataflow.filters import Filter
 from nilometer.dataflow.ledger import QueryLedger
@@ -35,11 +36,20 @@ from nilometer.operators.set_aside import Letter, collecting
 FEW = 4
 """Up to this many filters on a column, comparing all values for each filter is faster than sorting them."""
 
+FEW_ROWS = 8
+"""A filter that holds less than one row in so many is answered together with others; the rows of one that holds more
+are picked out of a mask."""
+
 GATHERED_ROWS = 262_144
 """The number of answer rows that are gathered at once. A slice keeps the whole gathered frame in memory until
 it is fetched."""
 
-Found = Iterator[tuple["Member", npt.NDArray[np.int64] | None]]
+Columns = tuple[tuple[str, str], ...]
+Places = npt.NDArray[np.int64]
+Single = tuple["Member", Places | None]
+"""A member, and the places of its rows in log order (None: all rows)."""
+Runs = tuple[list["Member"], list[int], Places]
+"""Members that want the same columns, how many rows each of them matches, and the places of these rows."""
 
 
 class Member:
@@ -144,15 +154,19 @@ class FilterBank:
 
     def _serve(self, rows: pl.DataFrame, now: Round) -> None:
         """Give each member its rows. Members that want the same columns get slices of one gathered frame."""
-        gatherings: dict[tuple[tuple[str, str], ...], _Gathering] = {}
-        for member, places in self._found(rows):
+        gatherings: dict[Columns, _Gathering] = {}
+
+        def gathering_of(columns: Columns) -> _Gathering:
+            if columns not in gatherings:
+                gatherings[columns] = _Gathering(pick(rows, dict(columns)))
+            return gatherings[columns]
+
+        for member, places in self._found(rows, gathering_of):
             columns = member.work.columns
             if not columns:
                 self._compute(member, rows if places is None else rows[pl.Series(places)], now)
                 continue
-            gathering = gatherings.get(columns)
-            if gathering is None:
-                gathering = gatherings[columns] = _Gathering(pick(rows, dict(columns)))
+            gathering = gathering_of(columns)
             if places is None:
                 member.give(gathering.rows)
             else:
@@ -173,13 +187,16 @@ class FilterBank:
         except Caught as error:
             self.failures.append((member, failure_of(error, f"filters of {self._stream}")))
 
-    def _found(self, rows: pl.DataFrame) -> Found:
-        """The members that match at least one row, each with the places of its rows in log order (None: all
-        rows)."""
+    def _found(self, rows: pl.DataFrame, gathering_of: Callable[[Columns], _Gathering]) -> Iterator[Single]:
+        """The members that match at least one row. Those that match few are given their rows, many at once."""
+        columns: dict[str, _Sorted] = {}
         for tier in self._indexed():
-            for member, places in tier.found(rows):
-                if member in self.members:
-                    yield member, places
+            for found in tier.found(rows, columns, self.members):
+                if isinstance(found[0], Member):
+                    if found[0] in self.members:
+                        yield found
+                else:
+                    gathering_of(found[0][0].work.columns).give(*found)
 
 
 class _Tier:
@@ -187,43 +204,55 @@ class _Tier:
 
     def __init__(self, members: Iterable[Member]) -> None:
         self.all = tuple(members)
-        grouped: dict[str, list[Member]] = {}
+        grouped: dict[tuple[str, Columns], list[Member]] = {}
         several = []
         for member in self.all:
             limits = member.work.range
             if limits is None and member.work.conditions:
                 several.append((member, member.work.conditions))
             else:
-                grouped.setdefault("" if limits is None else limits.column, []).append(member)
+                grouped.setdefault(("" if limits is None else limits.column, member.work.columns), []).append(
+                    member
+                )
         self._conjunctions = Conjunctions(several) if several else None
-        self._columns = {
-            column: (found, _ranges(found) if column and len(found) > FEW else None)
-            for column, found in grouped.items()
-        }
+        self._columns = [
+            (column, found, _ranges(found) if column and len(found) > FEW else None)
+            for (column, _), found in grouped.items()
+        ]
 
-    def found(self, rows: pl.DataFrame) -> Found:
-        """The members that match at least one row, each with the places of its rows."""
+    def found(
+        self, rows: pl.DataFrame, sorted_columns: dict[str, _Sorted], there: Container[Member]
+    ) -> Iterator[Single | Runs]:
+        """The members that match at least one row."""
         if self._conjunctions is not None:
             for member, places in self._conjunctions.found(rows):
                 yield member, None if len(places) == rows.height else places
-        for column, (members, ranges) in self._columns.items():
-            if ranges is None and not column:
+        for column, members, ranges in self._columns:
+            if not column:
                 yield from ((member, None) for member in members)
                 continue
-            values = rows.get_column(column)
-            present = None if not values.null_count() else np.flatnonzero(values.is_not_null().to_numpy())
-            known = values.to_numpy() if present is None else values.drop_nulls().to_numpy()
+            if column not in sorted_columns:
+                sorted_columns[column] = _Sorted(rows.get_column(column))
+            values = sorted_columns[column]
             if ranges is None:
-                yield from _compared(members, known, present, rows.height)
+                yield from _compared(members, values, rows.height)
                 continue
-            order = np.argsort(known, kind="stable")
-            starts, ends = filter_ranges(known[order], ranges)
-            if present is not None:
-                order = present[order]
-            in_log_order = _LogOrder(order, rows.height)
-            for number in np.flatnonzero(ends > starts).tolist():
+            starts, ends = filter_ranges(values.ascending, ranges)
+            counts = ends - starts
+            many = counts * FEW_ROWS >= rows.height if members[0].work.columns else counts > 0
+            for number in np.flatnonzero(many & (counts > 0)).tolist():
                 start, end = int(starts[number]), int(ends[number])
-                yield members[number], None if end - start == rows.height else in_log_order(start, end)
+                yield members[number], None if end - start == rows.height else values.places(start, end)
+            few = [
+                number for number in np.flatnonzero(~many & (counts > 0)).tolist() if members[number] in there
+            ]
+            for part in parts_of(counts[few]):
+                own = few[part]
+                heights = counts[own]
+                places = values.order[runs_of(starts[own], heights)]
+                # One sort brings the rows of every member into log order.
+                first = np.repeat(np.arange(len(own)) * rows.height, heights)
+                yield [members[number] for number in own], heights.tolist(), np.sort(first + places) - first
 
 
 class _Gathering:
@@ -232,10 +261,18 @@ class _Gathering:
 
     def __init__(self, rows: pl.DataFrame) -> None:
         self.rows = rows
-        self._wanted: list[tuple[Member, npt.NDArray[np.int64]]] = []
+        self._wanted: list[tuple[Member, Places]] = []
         self._total = 0
 
-    def add(self, member: Member, places: npt.NDArray[np.int64]) -> None:
+    def give(self, members: list[Member], heights: list[int], places: Places) -> None:
+        """Give each of many members its rows at once: `places` has those of one after the other."""
+        gathered = self.rows[pl.Series(places)]
+        width, start = gathered.width, 0
+        for member, height in zip(members, heights, strict=True):
+            member.give(Part(gathered, start, height, width))
+            start += height
+
+    def add(self, member: Member, places: Places) -> None:
         self._wanted.append((member, places))
         self._total += len(places)
         if self._total > GATHERED_ROWS:
@@ -244,30 +281,41 @@ class _Gathering:
     def flush(self) -> None:
         if not self._wanted:
             return
-        gathered = self.rows[pl.Series(np.concatenate([places for _, places in self._wanted]))]
-        start = 0
-        for member, places in self._wanted:
-            height = len(places)
-            member.give(Part(gathered, start, height))
-            start += height
+        places = np.concatenate([places for _, places in self._wanted])
+        self.give([member for member, _ in self._wanted], [len(own) for _, own in self._wanted], places)
         self._wanted, self._total = [], 0
 
 
-class _LogOrder:
-    """Brings a part of a sorted order back into log order. Small parts are sorted, large ones are picked out
-    of a mask."""
+class _Sorted:
+    """The values of a column. In `order` they ascend; NULLs are in no range."""
 
-    def __init__(self, order: npt.NDArray[np.int64], height: int) -> None:
-        self._order = order
-        self._height = height
-        self._ranks: npt.NDArray[np.int64] | None = None
+    def __init__(self, column: pl.Series) -> None:
+        self._height = column.len()
+        self.present = np.flatnonzero(column.is_not_null().to_numpy()) if column.null_count() else None
+        self.known = column.to_numpy() if self.present is None else column.drop_nulls().to_numpy()
+        self._ranks: Places | None = None
 
-    def __call__(self, start: int, end: int) -> npt.NDArray[np.int64]:
-        if (end - start) * 8 < self._height:
-            return np.sort(self._order[start:end])
+    @cached_property
+    def order(self) -> Places:
+        """The places of the values, by value."""
+        return self._by_value if self.present is None else self.present[self._by_value]
+
+    @cached_property
+    def ascending(self) -> npt.NDArray[np.generic]:
+        """The values in that order."""
+        return self.known[self._by_value]
+
+    @cached_property
+    def _by_value(self) -> Places:
+        return np.argsort(self.known, kind="stable")
+
+    def places(self, start: int, end: int) -> Places:
+        """A part of the order in log order. Small parts are sorted, large ones are picked out of a mask."""
+        if (end - start) * FEW_ROWS < self._height:
+            return np.sort(self.order[start:end])
         if self._ranks is None:
             self._ranks = np.full(self._height, -1, dtype=np.int64)
-            self._ranks[self._order] = np.arange(len(self._order))
+            self._ranks[self.order] = np.arange(len(self.order))
         return np.flatnonzero((self._ranks >= start) & (self._ranks < end))
 
 
@@ -276,10 +324,9 @@ def _ranges(members: list[Member]) -> Ranges:
     return Ranges.of([(r.low, r.low_closed, r.high, r.high_closed) for r in limits if r is not None])
 
 
-def _compared(
-    members: list[Member], known: npt.NDArray[np.generic], present: npt.NDArray[np.int64] | None, height: int
-) -> Found:
+def _compared(members: list[Member], column: _Sorted, height: int) -> Iterator[Single]:
     """Compare all values with each filter's range; used when there are few filters."""
+    known, present = column.known, column.present
     for member in members:
         limits = member.work.range
         assert limits is not None

@@ -16,12 +16,13 @@ import polars as pl
 class Part:
     """The rows from `start` on, `height` of them. A slotted class: thousands are made in a round."""
 
-    __slots__ = ("frame", "height", "start")
+    __slots__ = ("frame", "height", "start", "width")
 
-    def __init__(self, frame: pl.DataFrame, start: int, height: int) -> None:
+    def __init__(self, frame: pl.DataFrame, start: int, height: int, width: int | None = None) -> None:
         self.frame = frame
         self.start = start
         self.height = height
+        self.width = frame.width if width is None else width
 
     def cut(self) -> pl.DataFrame:
         """The rows as a frame of their own. It shares the memory of the whole one."""

@@ -149,5 +149,5 @@ class LiveQuery:
 def _size(rows: Rows) -> int:
     """The number of bytes of the rows. A part of a shared frame is guessed, because thousands come in a round."""
     if isinstance(rows, Part):
-        return rows.height * 8 * rows.frame.width
+        return rows.height * 8 * rows.width
     return int(rows.estimated_size())

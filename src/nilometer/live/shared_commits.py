@@ -318,7 +318,7 @@ class SharedCommits:
         """Readings were deleted from the logs before the query had read them. The next commit records it."""
         query.place.trimmed += readings
         pending = self._pending.get(query.key, Line(query.place, (), None, None))
-        self._pending[query.key] = replace(pending, about=True)
+        self._pending[query.key] = pending._replace(about=True)
 
     def set_apart(self, query: SharedQuery, group: int, offsets: Mapping[str, Offset]) -> None:
         """The query goes on in a group of its own, at the same offsets."""
@@ -352,7 +352,7 @@ class SharedCommits:
             if before is None:
                 lines[key] = Line(self.queries[key].place, tuple(frames), None, ledger)
             elif before.group != LEFT:
-                lines[key] = replace(before, frames=tuple(frames), ledger=ledger)
+                lines[key] = before._replace(frames=tuple(frames), ledger=ledger)
         self._pending = {}
         if self._write(moved, lines.values()):
             self._committed_at = now

@@ -50,6 +50,7 @@ from nilometer.live.shared_queries import SharedQueries
 from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, goes_on_at, offsets_at
 from nilometer.live.station_settings import StationSettings
+from nilometer.live.still_heap import StillHeap
 from nilometer.live.stored_tables import Kept, StoredTables
 from nilometer.live.verdicts import FILE as VERDICTS
 from nilometer.live.verdicts import VerdictsAdapter, folder_of_decision
@@ -64,8 +65,6 @@ HOSTS = ("gateway", "spark")
 """The hosts on which live queries run."""
 
 
-MANY = 1_000
-"""After so many queries were installed together, garbage is looked for at once."""
 CATCHING_UP = "catching up"
 """The reader that keeps sources open while a query is installed; no query has a name with a blank."""
 PUSHES = "pushes to"
@@ -154,6 +153,7 @@ class Station:
         )
         self._spark = OnSpark(self.directory, self.logs, self.manager, self.clock, outside.failpoint)
         self._apart = Apart(steady, self._own_times)
+        self._heap = StillHeap()
         self._numbers = self._together = 0
         self._expected: dict[str, Stream] = {}
         """The streams of queries that are being installed together."""
@@ -226,6 +226,7 @@ class Station:
             self._expected |= streams
         else:
             self._expect(streams)
+            self._heap.came(len(self.queries))
         return live
 
     @contextlib.contextmanager
@@ -234,7 +235,7 @@ class Station:
         self._together += 1
         self._shared.held_logs = {}
         # Garbage is looked for once at the end, not again and again in all queries while thousands of them are made.
-        before, collects = len(self.queries), gc.isenabled()
+        collects = gc.isenabled()
         gc.disable()
         try:
             with self.fleet.together():
@@ -242,14 +243,13 @@ class Station:
         finally:
             if collects:
                 gc.enable()
-                if len(self.queries) - before > MANY:
-                    gc.collect()
             self._together -= 1
             if not self._together:
                 self._shared.held_logs = None
                 self._shared.record()
                 expected, self._expected = self._expected, {}
                 self._expect(expected)
+                self._heap.came(len(self.queries))
 
     def remove(self, name: str) -> dict[str, Offset]:
         """Stop a query. Sensors that no other query needs may sleep. A durable query can be installed again; it
@@ -259,6 +259,7 @@ class Station:
             raise ConfigurationError(
                 f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
             )
+        self._heap.left()
         self.fleet.stop(name)
         if name in self._spark:
             self._expect(physical.streams_of(live.query.physical))
@@ -738,6 +739,7 @@ class Station:
         self.remove_together()
         for name in list(self.queries):
             self.remove(name)
+        self._heap.thaw()
         self.manager.close()
         if self._kept is not None:
             self._kept.cleanup()
@@ -754,6 +756,7 @@ class Station:
                 self.fleet.stop(live.name)
                 del self.queries[live.name]
                 self._groups.leave(live)
+        self._heap.left(len(together))
 
     def abandon(self) -> None:
         """Release everything without a commit, as if the process had died."""
@@ -764,6 +767,7 @@ class Station:
         self._shared.abandon()
         self._spark.abandon()
         self.queries.clear()
+        self._heap.thaw()
         self.manager.abandon()
 
     def __enter__(self) -> Self:

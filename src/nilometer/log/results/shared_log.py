@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -44,6 +45,8 @@ from nilometer.operators.frames import to_bytes
 PLACE = Path(".nilometer") / "commits"
 SEGMENT_BYTES = 16 << 20
 """After half as many bytes, a record is full."""
+DESCRIBED_BYTES = 2_048
+"""It also waits for so many bytes for each query, so that full records stay a small part of the log."""
 LEFT = -1
 """The group of a query that does not run."""
 GONE = -2
@@ -210,10 +213,9 @@ def _place(name: str, said: Mapping[str, Any]) -> RecordPlace:
     )
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """What one query adds to a record. None: nothing new. `begins`: the line is the first commit of a version.
-    `offsets` are the query's, if they are not those of its group."""
+    `offsets` are the query's, if they are not those of its group. A tuple: thousands are made in a round."""
 
     place: RecordPlace
     frames: tuple[Rows, ...] = ()
@@ -239,7 +241,7 @@ class SharedLog:
             raise
         self._waiting: tuple[pl.DataFrame, dict[str, Any], Callable[[], None]] | None = None
         self._appended = False
-        self._since_full = SEGMENT_BYTES if self.index.places else 0
+        self._since_full = sys.maxsize if self.index.places else 0
 
     def begin_group(self) -> int:
         """A number for a group that no group ever had."""
@@ -249,14 +251,14 @@ class SharedLog:
     def commit(self, groups: Mapping[int, Offsets], lines: Iterable[Line]) -> None:
         """Write one record, durably. A record that could not be written is written first by the next call."""
         self.retry()
-        full = self._since_full >= SEGMENT_BYTES // 2
+        full = self._since_full >= max(SEGMENT_BYTES // 2, DESCRIBED_BYTES * len(self.index.places))
         lines = list(lines)
         if full:
             mentioned = {line.place.name for line in lines}
             others = [place for name, place in self.index.places.items() if name not in mentioned]
             for place in others:
                 self.index.place(place.name)
-            lines = [replace(line, about=True) for line in lines]
+            lines = [line._replace(about=True) for line in lines]
             lines += [Line(place, (), place.group, place.ledger, True) for place in others]
         lines = [self._whole(line) if line.about else line for line in lines]
         frame, change = _lines(lines, {**self.index.groups, **groups}, self.index.places)
@@ -287,7 +289,7 @@ class SharedLog:
         if known is None:
             return line
         group = known.group if line.group is None else line.group
-        return replace(line, group=group, ledger=known.ledger if line.ledger is None else line.ledger)
+        return line._replace(group=group, ledger=known.ledger if line.ledger is None else line.ledger)
 
     def retry(self) -> None:
         """Write the record that could not be written."""
@@ -340,7 +342,7 @@ def _lines(
     data: list[bytes | None] = [None] * len(lines)
     for number, written in blobs.written():
         data[number] = written
-    books = [UNCHANGED if line.ledger is None else BOOKS(line.ledger) for line in lines]
+    books = zip(*[UNCHANGED if line.ledger is None else BOOKS(line.ledger) for line in lines], strict=True)
     columns = {
         "query": [line.place.name for line in lines],
         "number": numbers,
@@ -351,7 +353,7 @@ def _lines(
         "data": data,
         "version": [line.place.version if rows else None for line, rows in zip(lines, heights, strict=True)],
         "group": [line.group for line in lines],
-        **{name: [one[at] for one in books] for at, name in enumerate(LEDGER)},
+        **(dict(zip(LEDGER, books, strict=True)) if lines else dict.fromkeys(LEDGER, ())),
         "about": [line.place.about() if line.about else None for line in lines],
     }
 
