@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -114,7 +113,7 @@ def test_a_lost_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     commit = SharedLog.commit
 
     def forgetful(log: SharedLog, groups: Any, lines: Iterable[Line]) -> None:
-        commit(log, groups, [replace(line, frames=()) for line in lines])
+        commit(log, groups, [line._replace(frames=()) for line in lines])
 
     monkeypatch.setattr(SharedLog, "commit", forgetful)
     assert "given" in str(run(Case(1, frozenset(), steps=12)).wrong)
