@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from nilometer.laboratory.reproductions import text
 from nilometer.laboratory.reproductions.snjoin_field import (
@@ -17,6 +18,8 @@ from nilometer.laboratory.reproductions.snjoin_field import (
     phenomena_readings,
 )
 from nilometer.laboratory.reproductions.snjoin_network import FIGURE_12, SENSORS, snjoin_network
+from nilometer.laboratory.reproductions.snjoin_phenomena import snjoin_phenomena
+from nilometer.laboratory.snjoin import NO_HEAD, Clusters, selective_tours, sensed
 
 
 def test_the_figures_are_made_and_the_distributed_join_is_the_central_one(tmp_path: Path) -> None:
@@ -40,6 +43,30 @@ def test_the_figures_are_made_and_the_distributed_join_is_the_central_one(tmp_pa
     assert larger["feedback"]["overdue"] == larger["every_head"]["overdue"] == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "Fig. 12" in text(result)
+
+
+def test_the_overall_measure_has_its_figures() -> None:
+    result = snjoin_phenomena((5,), (20,), (50, 100), (6, 12, 70), 6)
+    assert json.loads(json.dumps(result)) == result
+    assert [name.split(",")[0] for name in result["figures"]] == [
+        "One answer",
+        "Fig. 8d",
+        "Fig. 9d",
+        "Fig. 10",
+        "Section 5.1",
+        "Fig. 11",
+    ]
+    told = [ratio["paper"] for figure in result["figures"].values() for ratio in figure["ratios"]]
+    assert told == [1.75, 1.43, 2.8, 1.85, *map(pytest.approx, (0.2, 0.5, 0.8)), 1.3, 1.9]
+    assert result["figures"]["One answer"]["verdict"] == "the same"
+
+
+def test_a_distributed_mjoin_probes_the_most_selective_clusters_first() -> None:
+    # Three clusters of two sensors: the second reads as the first does half of the time, the third always.
+    clusters = Clusters(np.array([0, 2, 4]), np.array([0, 0, 2, 2, 4, 4, NO_HEAD]))
+    values = [7, 7, 7, 1, 7, 7]
+    tours = selective_tours(clusters, sensed(range(6), [0] * 6, values))
+    assert [order.tolist() for order in tours] == [[2, 1], [0, 2], [0, 1]]
 
 
 def test_a_tenth_of_the_space_is_a_cluster_of_200_or_a_tenth_of_the_side() -> None:

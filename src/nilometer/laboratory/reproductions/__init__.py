@@ -73,6 +73,13 @@ def snjoin_network(plot: Path | None = None) -> dict[str, Any]:
     return reproduce(plot=plot)
 
 
+def snjoin_phenomena() -> dict[str, Any]:
+    """Detected updates of phenomena, SNJoin's Figs. 8d, 9d, 10 and 11; it takes some minutes."""
+    from nilometer.laboratory.reproductions.snjoin_phenomena import snjoin_phenomena as reproduce
+
+    return reproduce()
+
+
 def snee_placement() -> dict[str, Any]:
     """Our placement against SNEE's; it takes a minute."""
     from nilometer.laboratory.reproductions.snee_placement import snee_placement as reproduce
@@ -115,6 +122,7 @@ REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "snjoin-central": snjoin_central,
     "snjoin-costs": snjoin_costs,
     "snjoin-network": snjoin_network,
+    "snjoin-phenomena": snjoin_phenomena,
 }
 
 PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {

@@ -2,8 +2,8 @@
 (snjoin.txt sections 7.2.1, 7.2.2 and 7.2.4).
 
 A virtual machine that is too slow for all readings serves each join the same readings (snjoin_server.py). The
-readings that it drops are lost to the detection of phenomena (kernels/phenomena.py), which is the paper's
-measure.
+readings that it drops are lost to the detection of phenomena (laboratory/phenomenon_updates.py), which is the
+paper's measure: with each join as phase 1, phenomena are those of the readings that it was given.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 
 from nilometer.kernels.arrays import Booleans, Integers
 from nilometer.kernels.occurrence_table import OccurrenceTable
-from nilometer.kernels.phenomena import PhenomenonRule, Updates, phenomenon_updates
 from nilometer.laboratory.baselines import Arrivals
+from nilometer.laboratory.phenomenon_updates import PhenomenonRule, Updates, phenomenon_updates
 from nilometer.laboratory.reproductions.snjoin_readings import board, changing_fleet, chosen, fleet
 from nilometer.laboratory.reproductions.snjoin_rivals import WINDOW, entry_cost, joins
 from nilometer.laboratory.reproductions.snjoin_server import BATCH, Costs, Join, fed, measured_costs, serve
@@ -33,8 +33,8 @@ MEASURED = 60_000
 OVERLOAD = 1.25
 """SNJoin's work at the largest size, relative to what the server can do."""
 
-BOARD_RULE = PhenomenonRule(sensors=2, strength=2, period=500 * MILLISECOND, periods=2)
-FLEET_RULE = PhenomenonRule(sensors=3, strength=2, period=2 * SECOND, periods=5)
+BOARD_RULE = PhenomenonRule(members=2, strength=2, range=SECOND, slide=500 * MILLISECOND)
+FLEET_RULE = PhenomenonRule(members=3, strength=2, range=WINDOW, slide=2 * SECOND)
 
 RIVALS = ("HMJ tree", "outer MJoin")
 JOINS = (*RIVALS, "SNJoin", "factorised")
@@ -72,10 +72,12 @@ class Trial:
     def updates(self, seen: Booleans) -> Updates:
         """The updates detected in the readings that a join was given."""
         given = self.arrivals
-        times, values, sources = given.times[seen], given.values[seen], given.sources[seen]
-        probes = OccurrenceTable(WINDOW).probe(times, values.view(np.uint64), sources)
         return phenomenon_updates(
-            times, values.astype(np.int64), sources, probes.sources + 1, self.rule, self.seconds * SECOND - 1
+            given.times[seen],
+            given.values[seen].astype(np.int64),
+            given.sources[seen],
+            self.rule,
+            self.seconds * SECOND,
         )
 
     def partners(self, seen: Booleans) -> int:
@@ -220,14 +222,15 @@ FIGURE_10 = {"HMJ tree": 80, "outer MJoin": 50, "SNJoin": 20}
 
 _ASSUMPTIONS = [
     "the server is virtual: the joins run here, and a tuple takes their processor time times a factor, one for all joins and sizes of a figure, with which SNJoin has "
-    f"{OVERLOAD} times as much to do as it can at the largest size; a tuple that finds 500 others waiting is dropped; memory is enough, as in the paper",
+    f"{OVERLOAD} times as much to do as it can at the largest size; a tuple that finds 500 others waiting takes the place of one of them, drawn at random, as in the paper; memory is enough",
     "'factorised' is not the paper's: our SNJoin, whose results stay ranges of the values' lists; SNJoin is the same table with each tuple's list written out "
     "(Fig. 4, step 4), MJoin writes its lists too; none builds the flat product, which has no end where many sensors repeat a value",
     "the tree's partial results are charged at one a level, with the cost measured where they are just that: a kindness, as are the NULLs that neither rival writes",
     "the board's 25 thermometers are simulated: a heat effect goes over it and back every 20 s, each sensor takes about 100 values; the paper's readings are not to be had",
     "the fleet's values: 12 phenomena, each with 100 values of its own, Zipf exponents 1 to 5 by sensor, as in the network of Figs. 11 and 12; the paper does not say "
     "how values of different sensors meet",
-    "an update is a value's group of sensors that appears, disappears or changes within a period (0.5 s on the board, 2 s in the fleet); detected is what is also found when nothing is dropped",
+    "phenomena are those of docs/phenomena.md: EQUAL, NEIGHBOURS ALL; on the board RANGE 1 s SLIDE 0.5 s STRENGTH 2 MEMBERS 2, in the fleet RANGE 10 s SLIDE 2 s STRENGTH 2 MEMBERS 3; "
+    "an update is that one appears, disappears or has other members; detected is what is also found when nothing is dropped",
     "in Fig. 10 the rivals are made anew from the window when sensors come or go; to SNJoin nothing happens",
 ]
 

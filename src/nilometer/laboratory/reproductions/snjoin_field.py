@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from nilometer.kernels.arrays import Floats, Integers
-from nilometer.kernels.phenomena import PhenomenonRule, Updates, phenomenon_updates
+from nilometer.kernels.arrays import Booleans, Floats, Integers
+from nilometer.laboratory.phenomenon_updates import PhenomenonRule, Updates, phenomenon_updates
 from nilometer.laboratory.radio_network import (
     Radio,
     Traffic,
@@ -52,6 +52,7 @@ from nilometer.laboratory.snjoin import (
     form_clusters,
     recall,
     run_join,
+    selective_tours,
     sensed,
     suggested_delay,
 )
@@ -72,8 +73,8 @@ WAITING = 3_600 * SECOND
 """How much longer than the longest tour the heads keep their readings. Overloaded radios make messages wait
 without bound, and none shall come too late for its answer."""
 
-UPDATES = PhenomenonRule(sensors=3, strength=1, period=PERIOD, periods=WINDOW // PERIOD)
-"""A phenomenon: three sensors that agreed in the last window. Its updates are reported every period."""
+UPDATES = PhenomenonRule(members=3, strength=1, range=WINDOW, slide=PERIOD)
+"""A phenomenon: three sensors that agreed in the last window. It is evaluated every period."""
 
 
 @dataclass(frozen=True)
@@ -186,15 +187,25 @@ def measure(
     end = 2 * seconds * SECOND
     true = updates_of(expected, None, end)
     taught = run_join(deployment, query, everything.take(early), strategy, seed=seed).relevance
+    # A distributed MJoin probes by selectivity; it knows that of the readings before, as feedback does.
+    by_selectivity = selective_tours(deployment.clusters, everything.take(early))
     runs, outcomes = [], []
-    for each, relevance, outer in (
-        (EveryHead(), (), True),
-        (EveryHead(), (), False),
-        (strategy, taught, False),
+    for each, relevance, outer, tours in (
+        (EveryHead(), (), True, by_selectivity),
+        (EveryHead(), (), False, None),
+        (strategy, taught, False, None),
     ):
         radios = BusyRadios(deployment.radio, deployment.topology.nodes)
         outcome = run_join(
-            deployment, query, readings, each, seed=seed, meters=(radios,), relevance=relevance, outer=outer
+            deployment,
+            query,
+            readings,
+            each,
+            seed=seed,
+            meters=(radios,),
+            relevance=relevance,
+            outer=outer,
+            tours=tours,
         )
         found = updates_of(outcome.answers, outcome.delays, end)
         runs.append(
@@ -223,11 +234,29 @@ def measure(
 
 def updates_of(answers: Answers, delays: Integers | None, end: int) -> Updates:
     """The phenomena's updates up to `end`, from the answers that the sink had by then (None: all of them)."""
-    probe, _ = answers.matches.pairs()
-    arity = 1 + np.bincount(probe, minlength=len(answers.tuples))
-    known = slice(None) if delays is None else answers.tuples.time + delays <= end
-    tuples = answers.tuples.take(known)
-    return phenomenon_updates(tuples.time, tuples.value, tuples.stream, arity[known], UPDATES, until=end - 1)
+    known = None if delays is None else answers.tuples.time + delays <= end
+    return phenomenon_updates(*occurrences(answers, known), UPDATES, until=end)
+
+
+def occurrences(answers: Answers, known: Booleans | None = None) -> tuple[Integers, Integers, Integers]:
+    """The times, values and streams of the readings that answers tell of: probing tuples and their matches, each
+    reading once. `known` selects answers."""
+    tuples, matches = answers.tuples, answers.matches
+    ours = np.ones(len(tuples), dtype=np.bool_) if known is None else known
+    told = ours[matches.probe]
+    rows = np.stack(
+        (
+            np.concatenate((tuples.time[ours], matches.time[told])),
+            np.concatenate((tuples.value[ours], tuples.value[matches.probe[told]])),
+            np.concatenate((tuples.stream[ours], matches.stream[told])),
+        )
+    )
+    order = np.lexsort(rows)
+    rows = rows[:, order]
+    fresh = np.ones(rows.shape[1], dtype=np.bool_)
+    fresh[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
+    time, value, stream = rows[:, fresh]
+    return time, value, stream
 
 
 def deploy(count: int, seed: int, ground: Ground = GROWING) -> tuple[Deployment, Formation]:

@@ -99,9 +99,11 @@ def snjoin_network(
             "are what an overloaded field would have after so long; nodes do not wait for each other's radios, and readings on their way to heads for none",
             "answers are sublists, not products: bytes grow by sums; the sink's notes are counted among the bytes",
             f"{strategy}: entries held in [0, 1] and the mean weight between two bounds, which the paper's rule does not do",
-            f"Fig. 11, updates: a phenomenon of a value is {UPDATES.sensors} sensors that had it in answers of the last {WINDOW // SECOND} s; every {PERIOD // SECOND} s it "
-            "appears, disappears or has other members (kernels/phenomena.py); an update counts if the central answer has it too, and if what the sink had when the "
-            "readings ended tells it. MJoin sends a cell for every stream that was probed, SNJoin only those that joined; none builds products",
+            f"Fig. 11, updates: phenomena are those of docs/phenomena.md, EQUAL RANGE {WINDOW // SECOND} s SLIDE {PERIOD // SECOND} s STRENGTH {UPDATES.strength} MEMBERS {UPDATES.members} NEIGHBOURS ALL, of "
+            "the readings that are in the join's answers; an update (appears, disappears, other members) counts if the central answer has it too, and if what the sink had when the "
+            "readings ended tells it",
+            "Fig. 11, the distributed MJoin: it probes other clusters in descending order of the average selectivity of their members, as the paper has it; the selectivities are those of "
+            "the readings from which the feedback learned. It sends a cell for every stream that was probed, SNJoin only those that joined; none builds products",
             "Fig. 11, what heads can take: a head works by Fig. 7's formulas with Fig. 13's constants, sums in place of products, and updates are detected in "
             "proportion to the tuples that the busiest head can take, times the share of matches found. The "
             "verdict depends on which costs a remote probe is charged: without C1 and C5 feedback gains little, and nothing with 200 sensors",

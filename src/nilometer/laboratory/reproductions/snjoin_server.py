@@ -4,7 +4,8 @@ long they wait.
 SNJoin's experiments (section 7.2) overload a machine of 2006, which drops the tuples that it has no time for.
 Here each join is measured on this machine with several numbers of tuples in the window (`measured_costs`). On
 the virtual server a tuple takes that time, for the window's contents when it is served, times a factor. A
-tuple that arrives when `queue` others wait is dropped; memory is enough for the window.
+tuple that arrives when `queue` others wait takes the place of one of them, drawn at random: "input tuples are
+dropped randomly from the system's buffers to accommodate new tuples". Memory is enough for the window.
 """
 
 from __future__ import annotations
@@ -97,13 +98,21 @@ class Served:
 
 
 def serve(
-    times: Integers, costs: Costs, window: int, rebuilds: Integers | None = None, queue: int = QUEUE
+    times: Integers,
+    costs: Costs,
+    window: int,
+    rebuilds: Integers | None = None,
+    queue: int = QUEUE,
+    draws: Floats | None = None,
 ) -> Served:
-    """Simulate the server. At the times of `rebuilds` it feeds the window to a new join before it goes on."""
-    admitted = np.zeros(len(times), dtype=np.bool_)
+    """Simulate the server. At the times of `rebuilds` it feeds the window to a new join before it goes on.
+    `draws` says, for each arrival, which of those that wait it replaces if there is no room: 0 the oldest, just
+    below 1 the newest (None: random, always the same)."""
+    admitted = np.ones(len(times), dtype=np.bool_)
     done = np.empty(len(times))
     moments = np.zeros(0, dtype=np.int64) if rebuilds is None else rebuilds
-    count = _serve(times, costs.held, costs.each, window, moments, queue, admitted, done)
+    chance = np.random.default_rng(0).random(len(times)) if draws is None else draws
+    count = _serve(times, costs.held, costs.each, window, moments, queue, chance, admitted, done)
     return Served(admitted, done[:count])
 
 
@@ -120,26 +129,44 @@ def _at(number, held, each):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _serve(times, held, each, window, rebuilds, queue, admitted, done):  # type: ignore[no-untyped-def]
-    """Fill in which tuples are admitted and when each is done; returns their number."""
-    kept = np.empty(len(times), dtype=np.int64)  # the times of those admitted
-    oldest = waiting = count = rebuilt = 0
+def _serve(times, held, each, window, rebuilds, queue, draws, admitted, done):  # type: ignore[no-untyped-def]
+    """Fill in which tuples are served and when each is done; returns their number."""
+    kept = np.empty(len(times), dtype=np.int64)  # the times of those served
+    waiting = np.empty(queue + 1, dtype=np.int64)  # their places, in order
+    oldest = count = length = rebuilt = 0
     free = 0.0
-    for place in range(len(times)):
-        time = times[place]
-        while oldest < count and kept[oldest] < time - window:
-            oldest += 1
-        while rebuilt < len(rebuilds) and rebuilds[rebuilt] <= time:
-            # The window fills from empty: on average it is half full.
-            size = float(count - oldest)
-            free = max(free, float(rebuilds[rebuilt])) + size * _at(size / 2, held, each)
-            rebuilt += 1
-        while waiting < count and done[waiting] <= time:
-            waiting += 1
-        if count - waiting < queue:
-            free = max(free, float(time)) + _at(float(count - oldest), held, each)
-            admitted[place] = True
-            kept[count] = time
+    for place in range(len(times) + 1):
+        # Serve those whose turn comes before this arrival; behind the last arrival, all.
+        while length:
+            first = times[waiting[0]]
+            begin = max(free, float(first))
+            if place < len(times) and begin >= times[place]:
+                break
+            while rebuilt < len(rebuilds) and rebuilds[rebuilt] <= begin:
+                while oldest < count and kept[oldest] < rebuilds[rebuilt] - window:
+                    oldest += 1
+                # The window fills from empty: on average it is half full.
+                size = float(count - oldest)
+                begin = max(begin, float(rebuilds[rebuilt])) + size * _at(size / 2, held, each)
+                rebuilt += 1
+            free = begin
+            if place < len(times) and begin >= times[place]:
+                break
+            while oldest < count and kept[oldest] < first - window:
+                oldest += 1
+            free = begin + _at(float(count - oldest), held, each)
+            kept[count] = first
             done[count] = free
             count += 1
+            length -= 1
+            waiting[:length] = waiting[1 : length + 1]
+        if place == len(times):
+            break
+        if length == queue:
+            gone = int(draws[place] * queue)
+            admitted[waiting[gone]] = False
+            length -= 1
+            waiting[gone:length] = waiting[gone + 1 : length + 1]
+        waiting[length] = place
+        length += 1
     return count

@@ -13,6 +13,7 @@ from nilometer.laboratory.snjoin.query import Deployment, JoinQuery
 from nilometer.laboratory.snjoin.readings import Readings, sensed
 from nilometer.laboratory.snjoin.relevance import EveryHead, Feedback, Note, Strategy
 from nilometer.laboratory.snjoin.run import JoinRunResult, radio_arrivals, recall, run_join, suggested_delay
+from nilometer.laboratory.snjoin.tours import selective_tours
 
 __all__ = [
     "Answers",
@@ -36,6 +37,7 @@ __all__ = [
     "radio_arrivals",
     "recall",
     "run_join",
+    "selective_tours",
     "sensed",
     "suggested_delay",
 ]

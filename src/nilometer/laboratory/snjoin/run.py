@@ -8,6 +8,7 @@ one, whatever the clusters.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -126,17 +127,29 @@ def run_join(
     meters: tuple[Meter, ...] = (),
     relevance: tuple[Floats, ...] = (),
     outer: bool = False,
+    tours: Sequence[Integers] | None = None,
 ) -> JoinRunResult:
     """Run the join until all readings have been answered.
 
     `arrivals` gives the time at which each reading reaches its head (None: as fast as the radio carries it).
     `skews` says how far each head's clock is ahead. `meters` are told every message except the readings'.
     `relevance` is what heads learned in an earlier run. With `outer`, messages have the size of an outer
-    join's rows, as a distributed MJoin sends them; the answers are the same. The seed decides the draws of
-    the feedback; nothing else is random.
+    join's rows, as a distributed MJoin sends them; the answers are the same. `tours` gives, for each head, the
+    order in which its tuples visit the others (None: always the nearest). The seed decides the draws of the
+    feedback; nothing else is random.
     """
     return _JoinRun(
-        deployment, query, readings, strategy or EveryHead(), arrivals, seed, skews, meters, relevance, outer
+        deployment,
+        query,
+        readings,
+        strategy or EveryHead(),
+        arrivals,
+        seed,
+        skews,
+        meters,
+        relevance,
+        outer,
+        tours,
     ).outcome()
 
 
@@ -155,6 +168,7 @@ class _JoinRun:
         meters: tuple[Meter, ...],
         relevance: tuple[Floats, ...],
         outer: bool,
+        tours: Sequence[Integers] | None,
     ) -> None:
         clusters = deployment.clusters
         if len(readings) and np.any(clusters.head_of[readings.stream] == NO_HEAD):
@@ -173,8 +187,10 @@ class _JoinRun:
         start = min(int(arrivals.min()), int(readings.time.min())) if len(readings) else 0
         self.events = Events(start)
         self.network = Network(deployment.topology, deployment.radio, self.events, (self.meter, *meters))
-        distances = head_distances(self.network, clusters.heads)
-        self.tours = [tour(distances, origin) for origin in range(clusters.count)]
+        if tours is None:
+            distances = head_distances(self.network, clusters.heads)
+            tours = [tour(distances, origin) for origin in range(clusters.count)]
+        self.tours = tours
         self.sink = Sink(strategy, self.heads_of, self.events, self._send_note)
         order = np.argsort(arrivals, kind="stable")
         owner = self.heads_of[readings.stream[order]]
