@@ -68,6 +68,8 @@ class SharedQuery:
     """Whether it is a new version that has kept or rebuilt a state, which is in the older versions' books."""
     layout: str = ""
     changed: str = ""
+    displaced: Line | None = None
+    """What was to be recorded about the query before it joined."""
 
     @property
     def key(self) -> str:
@@ -254,6 +256,7 @@ class SharedCommits:
         if query.begins and not (recovered is not None and recovered.panes):
             place.began = {key: min(start.get(key, at), at) for key, at in offsets.items()}
         query.held = {key: min(start.get(key, at), at) for key, at in offsets.items()}
+        query.displaced = self._pending.get(query.key)
         self._pending[query.key] = Line(place, (), group, place.ledger, about=True, begins=query.begins)
         self.queries[query.key] = query
         self._committed.setdefault(group, dict(offsets))
@@ -261,6 +264,15 @@ class SharedCommits:
             self._hold(raise_only=True)
         else:
             self._hold_at_least(query.held)
+
+    def take_back(self, query: SharedQuery) -> None:
+        """Undo `join`: the query could not be installed, and must not move on with the group."""
+        if self.queries.get(query.key) is not query:
+            return
+        del self.queries[query.key]
+        del self._pending[query.key]
+        if query.displaced is not None:
+            self._pending[query.key] = query.displaced
 
     def before(self, query: SharedQuery) -> Before | None:
         """The last saved state of the version before."""

@@ -152,6 +152,7 @@ class SharedQueries:
             self.commits.join(standing, group.number, offsets, trimmed.unread)
             self.commits.forget_private(standing)
         except BaseException:
+            self.commits.take_back(standing)
             self._groups.withdraw(name, group)
             self._close_if_idle()
             raise

@@ -62,6 +62,11 @@ def test_a_status_that_the_disk_refuses_to_tell_stops_nothing() -> None:
     assert run(Case(597, faults, steps=13)).wrong is None
 
 
+def test_a_query_that_could_not_be_installed_does_not_move_on_with_its_group() -> None:
+    faults = frozenset({Fault.DISK, Fault.QUERIES, Fault.STREAMS})
+    assert run(Case(947, faults, steps=7)).wrong is None
+
+
 @pytest.mark.long
 def test_many_seeds_keep_every_promise() -> None:
     tally = run_all(Case(seed, ALL) for seed in range(SEEDS, SEEDS + LONG_SEEDS))

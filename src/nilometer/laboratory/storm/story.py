@@ -44,6 +44,8 @@ from nilometer.live.station_settings import StationSettings
 from nilometer.live.versions import version_of
 from nilometer.log import LogDirectory, LogSettings
 from nilometer.log.disk import mounted
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.manifest import manifest_of
 from nilometer.log.results.shared_log import forget_indexes
 from nilometer.types import MILLISECOND, SECOND
 
@@ -118,6 +120,7 @@ class Story:
         self.database: Database = nilometer.connect()
         self._databases: dict[str, Database] = {}
         self._read: set[str] = set()
+        self._torn = 0
         self._mount = contextlib.ExitStack()
         self._until = dict.fromkeys(Fault, 0)
         self._segment_bytes = self._random["start"].choice((1_500, 4_000, 1 << 20))
@@ -242,7 +245,7 @@ class Story:
     def _judge_streams(self, rotten: Path | None) -> None:
         """Judge the logs. Rot in a log that nobody reads is noticed by `log verify` alone."""
         try:
-            self.judge.streams(self.database)
+            self.judge.streams(self.database, self._cut_tail(rotten))
         except BrokenPromiseError:
             if rotten is None or rotten.parent.name in self._read:
                 raise
@@ -250,6 +253,17 @@ class Story:
             if not found:
                 raise
             raise NoticedError(f"log verify, of a log that nobody reads: {found[0]}") from None
+
+    def _cut_tail(self, rotten: Path | None) -> str | None:
+        """The stream whose last record has rotted after a crash. No log can tell it from a record that the crash left
+        unfinished (docs/decisions/20261118-damage-is-noticed.md): it is cut off, counted and said."""
+        if rotten is None or rotten.suffix != ".segment" or rotten.parent.parent.name != "log":
+            return None
+        stream = rotten.parent.name
+        if torn_tails(rotten.parent) == self._torn:
+            return None
+        self.outcome.count("rotten ends cut off")
+        return stream
 
     def _repair(self, rotten: Path, error: str) -> None:
         """What the station refuses, `log verify` finds and `log repair` mends, unless the error named the file."""
@@ -282,6 +296,7 @@ class Story:
         if not files:
             return None
         path = random.choice(files)
+        self._torn = torn_tails(path.parent)
         data = bytearray(path.read_bytes())
         match random.randrange(4):
             case 0:
@@ -497,3 +512,9 @@ class Story:
         line = f"{(self.now - BASE) / SECOND:9.3f}  {what.replace(str(self._folder), '...')}"
         self.outcome.trace.append(line)
         self._digest.update(f"{line}\n".encode())
+
+
+def torn_tails(folder: Path) -> int:
+    """How many unfinished records were cut off the log in this folder."""
+    manifest = manifest_of(LocalFiles(folder))
+    return 0 if manifest is None else manifest.torn[0]
