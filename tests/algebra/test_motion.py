@@ -100,5 +100,5 @@ def test_the_plane_that_touches_the_globe_and_back(origin: Place, away: Place) -
 def test_extents_go_on_within_bounds() -> None:
     assert scale_of([4.0], 3) == 1.0
     assert scale_of([0.0, 0.0], 3) == 1.0
-    assert scale_of([1.0, 100.0], 5) == 2.0
+    assert scale_of([1.0, 100.0], 5, growth=1.0) == 2.0
     assert scale_of([100.0, 1.0], 5) == 0.5

@@ -20,7 +20,7 @@ from nilometer.algebra.analytic import (
 from nilometer.algebra.grid import Grid, GridUnit
 from nilometer.algebra.table_function import Frame as FunctionFrame
 from nilometer.algebra.table_function import FunctionCall, OptionValue, TableFunction
-from nilometer.algebra.table_functions.phenomena import CANDIDATES, CURRENT, PHENOMENA, PREDICT
+from nilometer.algebra.table_functions.phenomena import ARRIVALS, CANDIDATES, CURRENT, PHENOMENA, PREDICT
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now
 from nilometer.operators.aggregate import Aggregate
@@ -215,7 +215,7 @@ def tracked(
     function: TableFunction, options: dict[str, OptionValue], beside: Schema | None = None
 ) -> InTwoSteps:
     """The operator of such a call over its candidates."""
-    first = Candidates(phenomenon(function, options).lower, AIR)
+    first = Candidates(phenomenon(function, options).lower, AIR, function is ARRIVALS)
     return InTwoSteps(Track(phenomenon(function, options), first.schema, beside), first)
 
 
@@ -371,6 +371,16 @@ CASES: list[Case] = [
         for options in ALIKE
     ),
     Case("predictions", tracked(PREDICT, ALIKE[0] | {"HORIZON": 6}), (Input(STREAM, AIR),)),
+    Case(
+        "arrivals",
+        tracked(ARRIVALS, ALIKE[0] | {"HORIZON": 10, "MEMBERS": 1, "BUFFER": 0.5, "NEIGHBOURS WITHIN": 0.5}),
+        (Input(STREAM, AIR),),
+    ),
+    Case(
+        "candidates and places",
+        Candidates(phenomenon(CANDIDATES, ALIKE[0]), AIR, places=True),
+        (Input(STREAM, AIR),),
+    ),
     Case(
         "phenomena, neighbours by a table",
         tracked(PHENOMENA, {"ABOVE": 0.0, "NEIGHBOURS BY": "near"}, NEAR_BY),

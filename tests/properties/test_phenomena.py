@@ -63,12 +63,14 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
         draw(st.sampled_from(NEIGHBOURS)).format(reach=reach),
         draw(st.sampled_from(("", "MEMBERS 1", "MEMBERS 3"))),
         draw(st.sampled_from(("", f"CONTINUE WITHIN {reach}"))),
+        draw(st.sampled_from(("", "", "PRECISION 1 SPEED 2 PER 1 SECOND STEADY 3 GROWTH 1", "GROWTH 0"))),
         "LOCATED AT place",
         draw(st.sampled_from(("", "WHERE v <> 4"))),
     ]
     text = " ".join(filter(None, parts))
-    if "NEIGHBOURS WITHIN 0" not in text and "NEIGHBOURS WITHIN" in text and not draw(st.integers(0, 2)):
-        return coordinates, kind, f"SELECT * FROM PREDICT({text}, 7 SECONDS)", *_log(draw, kind)
+    if "NEIGHBOURS WITHIN 0" not in text and "NEIGHBOURS WITHIN" in text and draw(st.booleans()):
+        function = draw(st.sampled_from(("PREDICT", "ARRIVALS")))
+        return coordinates, kind, f"SELECT * FROM {function}({text}, 7 SECONDS)", *_log(draw, kind)
     query = draw(
         st.sampled_from(
             (

@@ -5,7 +5,7 @@ interval of evaluations:
 
     r = (s / 2)^2        v0 = s / d        q = v0^2 / (10 d)        P0 = diag(r, v0^2)
 
-MERGE and SPLIT restart the covariance of the velocity, not the state.
+A definition may set each of them: PRECISION is the root of r, SPEED is v0, and STEADY the 10 in q. MERGE and SPLIT restart the covariance of the velocity, not the state.
 
 >>> motion = Motion.born((0.0, 0.0))
 >>> for step in range(1, 30):
@@ -20,6 +20,9 @@ from dataclasses import dataclass
 
 from nilometer.algebra.places import Place
 
+STEADY = 10.0
+"""After so many evaluations a velocity has changed by about its first size."""
+
 
 @dataclass(frozen=True)
 class Noise:
@@ -32,10 +35,20 @@ class Noise:
     acceleration: float
 
     @classmethod
-    def of(cls, neighbours: float, seconds: float) -> Noise:
-        """The defaults, from the distance of neighbours in metres."""
-        velocity = neighbours / seconds
-        return cls(seconds, (neighbours / 2) ** 2, velocity**2, velocity**2 / (10 * seconds))
+    def of(
+        cls,
+        neighbours: float,
+        seconds: float,
+        precision: float | None = None,
+        speed: float | None = None,
+        steady: float | None = None,
+    ) -> Noise:
+        """From the distance of neighbours in metres, and from what the definition sets: PRECISION in metres, SPEED in
+        metres a second, STEADY in evaluations."""
+        velocity = neighbours / seconds if speed is None else speed
+        measured = neighbours / 2 if precision is None else precision
+        evaluations = STEADY if steady is None else steady
+        return cls(seconds, measured**2, velocity**2, velocity**2 / (evaluations * seconds))
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nilometer.algebra.geojson import rings, within
 from nilometer.algebra.places import WGS84, Place, distance
-from nilometer.algebra.prediction import predicted
+from nilometer.algebra.prediction import Course
 from nilometer.algebra.table_function import Frame
+from nilometer.algebra.table_functions.phenomena import growth_of
 from nilometer.errors import ConfigurationError
 from nilometer.language.print_expressions import identifier
 from nilometer.plan import logical
@@ -34,7 +34,7 @@ _STILL = 1e-3
 @dataclass(frozen=True)
 class Field:
     """The phenomena of one definition at its last evaluation up to a moment: rows of CURRENT. `history` has those of
-    all evaluations up to it, in order; `sensors` are the places of all sensors."""
+    all evaluations up to it, in order; `sensors` are the places of all sensors, and `heard` those that had sent."""
 
     name: str
     tick: int
@@ -45,16 +45,17 @@ class Field:
     coordinates: str | None
     unit: str | None
     likeness: str
-    heard: int
+    heard: frozenset[int | str]
     metres: float
     names: dict[int | str, str]
+    growth: float
 
     @property
     def sentences(self) -> list[str]:
         """A sentence for each phenomenon, or one that says that there is none."""
         if not self.rows:
             return [
-                f"{self.name}: nothing is going on: {self.heard:,} sensors, no group of them {self.likeness}"
+                f"{self.name}: nothing is going on: {len(self.heard):,} sensors, no group of them {self.likeness}"
             ]
         return [self._sentence(row) for row in self.rows]
 
@@ -78,35 +79,25 @@ class Field:
         return f"{self.name}: {', '.join(parts)}{reached}"
 
     def _arrival(self, row: Mapping[str, Any]) -> tuple[str, int] | None:
-        """The sensor that its predicted region reaches first, and after how long; the nearest of several."""
-        middle, now = tuple(row["location"].values()), rings(row["region"])
-        areas = [each["area"] or 0.0 for each in self.history if each["id"] == row["id"]]
-        velocity = row["velocity_x"], row["velocity_y"]
-        outside = {
-            sensor: place
-            for sensor, place in self.sensors.items()
-            if sensor not in row["members"] and not any(within(place, ring) for ring in now)
-        }
-        for steps in range(1, AHEAD + 1):
-            _, region, _ = predicted(
-                steps,
-                self.slide / SECOND,
-                middle,
-                row["region"],
-                areas,
-                velocity,
-                row["size"],
-                self.coordinates,
-                self.metres,
-            )
-            found = [
-                (distance(self.coordinates, middle, place), str(self.names.get(sensor, sensor)))
-                for sensor, place in outside.items()
-                if any(within(place, ring) for ring in rings(region))
-            ]
-            if found:
-                return min(found)[1], steps * self.slide
-        return None
+        """The sensor that it reaches first, as ARRIVALS says, and after how long; the nearest of several."""
+        middle = row["location"]["x"], row["location"]["y"]
+        course = Course(
+            middle,
+            row["region"],
+            [each["area"] or 0.0 for each in self.history if each["id"] == row["id"]],
+            (row["velocity_x"], row["velocity_y"]),
+            row["size"],
+            self.slide / SECOND,
+            self.coordinates,
+            self.metres,
+            self.growth,
+        )
+        places = {sensor: place for sensor, place in self.sensors.items() if sensor in self.heard}
+        found = [
+            (steps, distance(self.coordinates, middle, places[sensor]), str(self.names.get(sensor, sensor)))
+            for steps, sensor in course.reaches(places, row["members"], AHEAD)
+        ]
+        return (min(found)[2], min(found)[0] * self.slide) if found else None
 
 
 def describe_field(database: Database, at: int | None = None, name: str | None = None) -> list[Field]:
@@ -129,8 +120,11 @@ def _field(database: Database, name: str, at: int | None) -> Field:
     leaf = next(each for each in logical.walk_plan(node.input) if isinstance(each, logical.Acquire))
     frame = node.call.window
     assert isinstance(frame, Frame)
-    times = f"SELECT MAX(time) AS last FROM {identifier(leaf.stream.name)}"
-    latest = max((row["last"] or 0 for row in _rows(database, times)), default=0)
+    times = (
+        f"SELECT id, MIN(time) AS first, MAX(time) AS last FROM {identifier(leaf.stream.name)} GROUP BY id"
+    )
+    sent = _rows(database, times)
+    latest = max((row["last"] or 0 for row in sent), default=0)
     tick = floor_to(latest if at is None else at, frame.slide)
     rows = [row for row in _rows(database, query.text) if row["time"] <= tick]
     places = {
@@ -150,8 +144,21 @@ def _field(database: Database, name: str, at: int | None) -> Field:
     names = {sensor.id: str(called) for sensor in sensors if (called := dict(sensor.attributes).get("name"))}
     metres = node.call["METRES"]
     scale = metres if isinstance(metres, float) else 1.0
+    heard = frozenset(row["id"] for row in sent if row["first"] <= tick)
     return Field(
-        name, tick, frame.slide, now, rows, places, place, value.unit, likeness, len(places), scale, names
+        name,
+        tick,
+        frame.slide,
+        now,
+        rows,
+        places,
+        place,
+        value.unit,
+        likeness,
+        heard,
+        scale,
+        names,
+        growth_of(node.call),
     )
 
 

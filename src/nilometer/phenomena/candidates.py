@@ -8,6 +8,8 @@ n = 0: it is a candidate no more.
 
 With WITHIN, which compares the readings of neighbours, there is a row for each reading, at its first evaluation.
 
+PH_SOURCES gives these rows, and a row without a class for each source that is elsewhere than before.
+
 The state is the slices in the window, the readings beyond the watermark, and each source's place (RISING, FALLING:
 and its last reading).
 """
@@ -49,6 +51,13 @@ class Candidates:
 
     call: FunctionCall
     input: Schema
+    places: bool = False
+    """Tell also where every source is (PH_SOURCES)."""
+
+    @classmethod
+    def with_places(cls, call: FunctionCall, input: Schema) -> Candidates:
+        """PH_SOURCES."""
+        return cls(call, input, True)
 
     def __post_init__(self) -> None:
         frame = self.call.window
@@ -153,11 +162,33 @@ class CandidatesLogic:
             readings.with_columns(pl.col(FIRST).clip(lower_bound=since)) if readings.height else readings
         )
         if self._linking:
-            return Output(self._all(readings, where, moved), no_evaluations())
-        touched = self._fold(readings, moved, since, progress.watermark)
-        rows = self._states(*touched, where)
-        self._forget(progress.watermark)
+            rows = self._all(readings, where, moved)
+        else:
+            touched = self._fold(readings, moved, since, progress.watermark)
+            rows = self._states(*touched, where)
+            self._forget(progress.watermark)
+        if self._spec.places and moved is not None and moved.height:
+            rows = pl.concat([rows, self._moves(moved)])
         return Output(rows, no_evaluations())
+
+    def _moves(self, moved: pl.DataFrame) -> pl.DataFrame:
+        """A row for each source that is elsewhere, without a class."""
+        alias = self._spec.call.alias
+        return frames.conform(
+            moved.select(
+                pl.col(FIRST).alias(TICK),
+                pl.col(FIRST).alias(TIME),
+                ID,
+                pl.lit(None, dtype=pl.Int64).alias(POSITION),
+                pl.col(ID).alias(f"{alias}.id"),
+                *(
+                    pl.lit(None, dtype=self._output[f"{alias}.{name}"]).alias(f"{alias}.{name}")
+                    for name in ("value", "n", "sum", "low", "high")
+                ),
+                _POINT.alias(f"{alias}.place"),
+            ),
+            self._output,
+        )
 
     def _changes(self, readings: pl.DataFrame) -> pl.DataFrame:
         """The classes of RISING and FALLING, by the reading before."""

@@ -1,7 +1,8 @@
 """PH_TRACK, PH_CURRENT: changes of candidates -> updates of phenomena, or at each evaluation those there are.
 
 One place sees the candidates of all sources. PH_TRACK works only at evaluations at which a candidate changes;
-PH_CURRENT gives windows, at every evaluation. With WITHIN the input are readings, which are compared here
+PH_CURRENT gives windows, at every evaluation. PH_PREDICT says where those there are will be, and PH_ARRIVALS whom they
+will reach, for which it knows the places of all sources (whereabouts.py). With WITHIN the input are readings, which are compared here
 (links.py). NEIGHBOURS BY reads a table, whose versions hold from their ticks on.
 
 The state is the candidates, the phenomena (identity and motion) and, with WITHIN, the readings in the window.
@@ -11,14 +12,13 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from nilometer.algebra.motion import Noise
-from nilometer.algebra.prediction import predicted
+from nilometer.algebra.prediction import Course
 from nilometer.algebra.table_function import Frame, FunctionCall
 from nilometer.algebra.table_function import Output as Kind
 from nilometer.algebra.table_functions import phenomena as words
@@ -30,10 +30,11 @@ from nilometer.operators.validation import require
 from nilometer.operators.waiting import Waiting
 from nilometer.phenomena.links import Links
 from nilometer.phenomena.neighbours import Everyone, Listed, Near, Neighbours
-from nilometer.phenomena.phenomenon import Change, Shape, Update
+from nilometer.phenomena.phenomenon import Change, Phenomenon, Shape, Update
 from nilometer.phenomena.readings import Readings, place_of
 from nilometer.phenomena.stored import Stored
 from nilometer.phenomena.tracker import Tracker
+from nilometer.phenomena.whereabouts import Whereabouts
 from nilometer.types import INT_MINIMUM, SECOND, STRING, Schema, ceil_to
 
 Row = tuple[Any, ...]
@@ -65,7 +66,7 @@ def shape_of(call: FunctionCall, input: Schema) -> Shape:
     """How phenomena are made of candidates, by the options of the call."""
     frame = call.window
     assert isinstance(frame, Frame)
-    near, metres = call[words.NEAR], call["METRES"]
+    metres = call["METRES"]
     scale = metres if isinstance(metres, float) else 1.0
     jump, concave, buffer, members = (
         call[word] for word in ("CONTINUE WITHIN", words.CONCAVE, "BUFFER", "MEMBERS")
@@ -80,7 +81,7 @@ def shape_of(call: FunctionCall, input: Schema) -> Shape:
         scale,
         concave if isinstance(concave, float) else None,
         buffer if isinstance(buffer, float) else None,
-        Noise.of(near * scale, frame.slide / SECOND) if isinstance(near, float) and near > 0 else None,
+        words.noise_of(call),
     )
 
 
@@ -96,6 +97,8 @@ class TrackLogic:
         self._windows = call.function.output is Kind.WINDOWS
         horizon = call["HORIZON"]
         self._ahead = horizon // frame.slide if isinstance(horizon, int) else 0
+        source = frames.dtype(call.id_type.plain)
+        self._everyone = Whereabouts(source) if call.function is words.ARRIVALS else None
         self._waiting = Waiting(frames.stream_dtypes(spec.input, call.id_type.plain))
         schema = spec.schema
         self._output = frames.window_dtypes(schema) if self._windows else frames.stream_dtypes(schema, STRING)
@@ -138,8 +141,12 @@ class TrackLogic:
             return self._nothing()
         end = ceil_to(progress.watermark, self._slide)  # the first evaluation that is not complete
         rows = self._waiting.release(progress.watermark)
-        make = self._evaluations if self._windows else self._predictions if self._ahead else self._updates
-        made = make(since, end, rows)
+        if self._windows:
+            made = self._evaluations(since, end, rows)
+        elif self._ahead:
+            made = self._ahead_of(since, end, rows, self._arrivals if self._everyone else self._predictions)
+        else:
+            made = self._updates(since, end, rows)
         self._next = end
         if self._pairs is not None:
             self._pairs.forget(end - self._slide)
@@ -173,6 +180,8 @@ class TrackLogic:
 
     def _step(self, tick: int, rows: Sequence[Row]) -> list[Update]:
         tracker = self._tracker
+        if self._everyone is not None:
+            rows = self._everyone.take(rows)
         relinked = self._new_version(tick)
         if self._readings is not None:
             changes, touched = self._readings.step(tick, rows, tracker, relinked)
@@ -228,7 +237,14 @@ class TrackLogic:
         ticks = pl.Series(range(since, end, self._slide), dtype=pl.Int64)
         return Output(self._frame(made), frames.evaluations(ticks))
 
-    def _predictions(self, since: int, end: int, rows: pl.DataFrame) -> Output:
+    def _ahead_of(
+        self,
+        since: int,
+        end: int,
+        rows: pl.DataFrame,
+        make: Callable[[int, Phenomenon, Course], Iterator[Row]],
+    ) -> Output:
+        """What is expected, at every evaluation, of each phenomenon that moves."""
         made: list[Row] = []
         shape, seconds = self._tracker.shape, self._slide / SECOND
         for tick, _ in self._steps(since, end, rows):
@@ -236,22 +252,31 @@ class TrackLogic:
                 self._tracker.advance(each, tick)
                 if each.location is None or each.motion is None:
                     continue
-                for steps in range(1, self._ahead + 1):
-                    location, region, size = predicted(
-                        steps,
-                        seconds,
-                        each.location,
-                        each.region,
-                        each.areas,
-                        each.motion.velocity,
-                        len(each.members),
-                        shape.coordinates,
-                        shape.metres,
-                    )
-                    point = {"x": location[0], "y": location[1]}
-                    head = (tick, tick, each.id, None, tick, each.id, tick + steps * self._slide)
-                    made.append((*head, point, region, size))
+                course = Course(
+                    each.location,
+                    each.region,
+                    each.areas,
+                    each.motion.velocity,
+                    len(each.members),
+                    seconds,
+                    shape.coordinates,
+                    shape.metres,
+                    words.growth_of(self._call),
+                )
+                made += make(tick, each, course)
         return Output(self._frame(made), no_evaluations())
+
+    def _predictions(self, tick: int, each: Phenomenon, course: Course) -> Iterator[Row]:
+        for steps in range(1, self._ahead + 1):
+            location, region, size = course.after(steps)
+            point = {"x": location[0], "y": location[1]}
+            yield tick, tick, each.id, None, tick, each.id, tick + steps * self._slide, point, region, size
+
+    def _arrivals(self, tick: int, each: Phenomenon, course: Course) -> Iterator[Row]:
+        assert self._everyone is not None
+        for steps, sensor in self._everyone.reached(course, each.members, self._ahead):
+            ahead = steps * self._slide
+            yield tick, tick, each.id, None, tick, each.id, sensor, tick + ahead, ahead / SECOND
 
     def _frame(self, rows: list[Row]) -> pl.DataFrame:
         if not rows:
@@ -270,6 +295,7 @@ class TrackLogic:
         panes = self._waiting.snapshot("waiting") | self._stored.snapshot(self._tracker)
         panes |= {} if self._pairs is None else self._pairs.to_panes()
         panes |= {} if self._readings is None else self._readings.snapshot(self._tracker, self._call)
+        panes |= {} if self._everyone is None else self._everyone.snapshot()
         given = {f"given {number}": frames.to_bytes(rows) for number, rows in enumerate(self._given)}
         meta = {"next": self._next, "versions": self._versions}
         return panes | given | {"meta": json.dumps(meta).encode()}
@@ -285,6 +311,8 @@ class TrackLogic:
                 self._list_neighbours(self._next - self._slide)
         if self._readings is not None:
             self._readings.restore(panes, self._tracker)
+        if self._everyone is not None:
+            self._everyone.restore(panes)
         self._stored.restore(panes, self._tracker)
 
 

@@ -11,14 +11,15 @@ from typing import Final
 
 from nilometer.algebra.table_function import TableFunction
 from nilometer.algebra.table_functions.latest import LATEST
-from nilometer.algebra.table_functions.phenomena import CURRENT, PHENOMENA, PREDICT
+from nilometer.algebra.table_functions.phenomena import ARRIVALS, CURRENT, PHENOMENA, PREDICT
 from nilometer.algebra.table_functions.resample import RESAMPLE
 from nilometer.algebra.table_functions.session import SESSION
 from nilometer.algebra.table_functions.silent import SILENT
 from nilometer.algebra.table_functions.similar import SIMILAR
 
 TABLE_FUNCTIONS: Final[dict[str, TableFunction]] = {
-    each.name: each for each in (SIMILAR, SILENT, LATEST, RESAMPLE, SESSION, PHENOMENA, CURRENT, PREDICT)
+    each.name: each
+    for each in (SIMILAR, SILENT, LATEST, RESAMPLE, SESSION, PHENOMENA, CURRENT, PREDICT, ARRIVALS)
 }
 
 
@@ -29,6 +30,7 @@ def operators() -> dict[str, TableFunction]:
 
 
 __all__ = [
+    "ARRIVALS",
     "CURRENT",
     "LATEST",
     "PHENOMENA",

@@ -1,4 +1,5 @@
-"""PHENOMENA, CURRENT: groups of neighbouring sensors that read alike, how they change, and which there are.
+"""PHENOMENA, CURRENT: groups of neighbouring sensors that read alike, how they change, and which there are. PREDICT,
+ARRIVALS: where they will be, and whom they will reach.
 
 A phenomenon is defined on a column of a stream (docs/phenomena.md has the whole law):
 
@@ -13,8 +14,11 @@ and SLIDE become the frame of the bound call, LOCATED AT its second column, and 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
+from nilometer.algebra.motion import Noise
+from nilometer.algebra.prediction import GROWTH as DEFAULT_GROWTH
 from nilometer.algebra.table_function import (
     BY_SOURCE,
     REQUIRED,
@@ -33,6 +37,7 @@ from nilometer.types import (
     FLOAT,
     INT,
     POINT,
+    SECOND,
     STRING,
     TIME,
     Column,
@@ -169,6 +174,36 @@ REGION = Choice(
 BUFFER = Option(
     "BUFFER", OptionKind.DISTANCE, least=0, example="5 KM", meaning="how far the region reaches beyond"
 )
+PRECISION = Option(
+    "PRECISION",
+    OptionKind.DISTANCE,
+    least=0,
+    example="30 KM",
+    meaning="how far the middle may be off; half the distance of neighbours if not said",
+)
+SPEED = Option(
+    "SPEED",
+    (OptionKind.DISTANCE, "PER", OptionKind.DURATION),
+    example="20 KM PER 1 HOUR",
+    meaning="how fast a new phenomenon may be; the distance of neighbours in a SLIDE if not said",
+)
+STEADY = Option(
+    "STEADY",
+    OptionKind.NUMBER,
+    least=0.001,
+    example="10",
+    meaning="after how many evaluations its velocity is another; 10 if not said",
+)
+GROWTH = Option(
+    "GROWTH",
+    OptionKind.NUMBER,
+    least=0,
+    most=1,
+    example="0.5",
+    meaning="the share of its growth that lasts from one evaluation to the next; 0.5 if not said",
+)
+MOTION: Final = (PRECISION, SPEED, STEADY, GROWTH)
+"""How it moves and grows (algebra/motion.py, algebra/prediction.py)."""
 LOCATED = Option(
     "LOCATED AT", OptionKind.NAME, example="position", meaning="the column with a mobile sensor's place"
 )
@@ -201,12 +236,25 @@ DEFINITION = TableFunction(
         CONTINUE,
         REGION,
         BUFFER,
+        *MOTION,
         LOCATED,
     ),
 )
 """What CREATE PHENOMENON and `ON` take. It is no function of FROM itself."""
 
-BOUND: Final = (LIKENESS, FROM, COUNTED, NEIGHBOURS, MEMBERS, CONTINUE, REGION, BUFFER, NAMED, METRES)
+BOUND: Final = (
+    LIKENESS,
+    FROM,
+    COUNTED,
+    NEIGHBOURS,
+    MEMBERS,
+    CONTINUE,
+    REGION,
+    BUFFER,
+    *MOTION,
+    NAMED,
+    METRES,
+)
 """The options of a bound call."""
 
 
@@ -304,6 +352,46 @@ def current_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
     )
 
 
+def noise_of(call: FunctionCall) -> Noise | None:
+    """How sure the motion of the call's phenomena is; None: nothing gives it a length to begin with."""
+    frame, near = call.window, call[NEAR]
+    assert isinstance(frame, Frame)
+    if not isinstance(near, float) or near <= 0:
+        return None
+    metres, precision, speed, steady = (call[w] for w in ("METRES", PRECISION.word, SPEED.word, STEADY.word))
+    scale = metres if isinstance(metres, float) else 1.0
+    fast = None
+    if isinstance(speed, tuple):
+        distance, length = speed
+        assert isinstance(distance, float)
+        assert isinstance(length, int)
+        fast = distance * scale / (length / SECOND)
+    return Noise.of(
+        near * scale,
+        frame.slide / SECOND,
+        precision * scale if isinstance(precision, float) else None,
+        fast,
+        steady if isinstance(steady, float) else None,
+    )
+
+
+def growth_of(call: FunctionCall) -> float:
+    """The share of a growth that lasts."""
+    growth = call[GROWTH.word]
+    return growth if isinstance(growth, float) else DEFAULT_GROWTH
+
+
+def arrival_columns(call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
+    """A sensor that a phenomenon is expected to reach."""
+    return (
+        Column("time", TIME),
+        Column("id", STRING),
+        Column("sensor", call.id_type.plain),
+        Column("at", TIME),
+        Column("seconds", FLOAT, "s"),
+    )
+
+
 def predicted_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
     """Where a phenomenon is expected to be."""
     return (
@@ -334,6 +422,9 @@ def refuses(call: FunctionCall, input: Schema) -> Refusal | None:
     bounds = call[BETWEEN]
     if isinstance(bounds, tuple) and not float(bounds[0]) <= float(bounds[1]):  # type: ignore[arg-type]
         return Refusal(f"nothing lies BETWEEN {bounds[0]:g} AND {bounds[1]:g}", "write the lower value first")
+    speed = call[SPEED.word]
+    if isinstance(speed, tuple) and float(speed[0]) < 0:  # type: ignore[arg-type]
+        return Refusal(f"SPEED cannot be {speed[0]:g}", SPEED.hint)
     if len(call.columns) < 2:
         for word in (NEAR, CONTINUE.word, BUFFER.word):
             if call[word] is not None:
@@ -350,17 +441,18 @@ MOST_STEPS: Final = 1_000
 
 def _refuses_prediction(call: FunctionCall, input: Schema) -> Refusal | None:
     if call[NEAR] is None:
-        return Refusal("PREDICT needs a distance to measure movements by", "add NEIGHBOURS WITHIN 60 KM")
+        return Refusal(f"{call.name} needs a distance to measure movements by", "add NEIGHBOURS WITHIN 60 KM")
     frame, horizon = call.window, call["HORIZON"]
     if isinstance(frame, Frame) and isinstance(horizon, int):
         if horizon < frame.slide:
             return Refusal(
-                f"PREDICT looks ahead by less than a SLIDE: {format_duration(horizon)}",
+                f"{call.name} looks ahead by less than a SLIDE: {format_duration(horizon)}",
                 f"write at least {format_duration(frame.slide)}",
             )
         if horizon // frame.slide > MOST_STEPS:
             return Refusal(
-                f"PREDICT looks {horizon // frame.slide:,} evaluations ahead", f"{MOST_STEPS:,} are the most"
+                f"{call.name} looks {horizon // frame.slide:,} evaluations ahead",
+                f"{MOST_STEPS:,} are the most",
             )
     return refuses(call, input)
 
@@ -412,6 +504,23 @@ CURRENT = TableFunction(
     defined=DEFINITION,
 )
 
+SOURCES = replace(
+    CANDIDATES,
+    name="ARRIVALS",
+    algorithm="PH_SOURCES",
+    description="the sources that have enough alike readings, and where every source is",
+)
+
+HORIZON = Option(
+    "HORIZON",
+    OptionKind.DURATION,
+    default=REQUIRED,
+    least=1,
+    positional=True,
+    example="4 HOURS",
+    meaning="how far ahead",
+)
+
 PREDICT = TableFunction(
     name="PREDICT",
     algorithm="PH_PREDICT",
@@ -420,22 +529,21 @@ PREDICT = TableFunction(
     gives=predicted_columns,
     output=Output.EVENTS,
     divides=_ONE_BUCKET,
-    options=(
-        *BOUND,
-        Option(
-            "HORIZON",
-            OptionKind.DURATION,
-            default=REQUIRED,
-            least=1,
-            positional=True,
-            example="4 HOURS",
-            meaning="how far ahead",
-        ),
-    ),
+    options=(*BOUND, HORIZON),
     behind=("HORIZON",),
     most_columns=2,
     windowing=Windowing.WITHIN,
     first=CANDIDATES,
     refuses=_refuses_prediction,
     defined=DEFINITION,
+)
+
+ARRIVALS = replace(
+    PREDICT,
+    name="ARRIVALS",
+    algorithm="PH_ARRIVALS",
+    description="at each evaluation, which sensors each of these groups will reach, and when",
+    example="ARRIVALS(smoke, 4 HOURS)",
+    gives=arrival_columns,
+    first=SOURCES,
 )

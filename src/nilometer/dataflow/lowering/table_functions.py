@@ -23,9 +23,11 @@ SPECS: dict[str, Callable[..., Spec]] = {
     "RESAMPLE": Resample.of,
     "SESSION": Session.of,
     "PH_CANDIDATES": Candidates,
+    "PH_SOURCES": Candidates.with_places,
     "PH_TRACK": Track,
     "PH_CURRENT": Track,
     "PH_PREDICT": Track,
+    "PH_ARRIVALS": Track,
 }
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nilometer.algebra.motion import Motion, Noise
+from nilometer.algebra.motion import Motion
 from nilometer.algebra.places import Place, distance
-from nilometer.algebra.prediction import predicted
+from nilometer.algebra.prediction import Course
 from nilometer.algebra.regions import middle, region_of, to_plane
 from nilometer.algebra.table_function import Frame, FunctionCall
 from nilometer.algebra.table_functions import phenomena as words
@@ -115,32 +115,59 @@ def predict(
     neighbours: Neighbours = lambda _: frozenset(),
 ) -> list[Row]:
     """Where each phenomenon will be, at each evaluation below W."""
+    result = []
+    for tick, found, course, slide, most in _courses(node, rows, first_tick, watermark, neighbours):
+        for steps in range(1, most + 1):
+            values = (tick, found.id, tick + steps * slide, *course.after(steps))
+            named = dict(zip(node.schema.names, values, strict=True))
+            result.append(Row(tick, tick, found.id, None, named))
+    return result
+
+
+def arrivals(
+    node: TableFunction,
+    rows: Sequence[Row],
+    first_tick: int | None,
+    watermark: int,
+    neighbours: Neighbours = lambda _: frozenset(),
+) -> list[Row]:
+    """Whom each phenomenon will reach, at each evaluation below W."""
+    readings = _classified(node.call, rows)
+    result = []
+    for tick, found, course, slide, most in _courses(node, rows, first_tick, watermark, neighbours):
+        last = {reading.source: reading.place for reading in readings if reading.tick <= tick}
+        places = {source: place for source, place in last.items() if place is not None}
+        for steps, sensor in course.reaches(places, found.members, most):
+            values = (tick, found.id, sensor, tick + steps * slide, steps * slide / SECOND)
+            named = dict(zip(node.schema.names, values, strict=True))
+            result.append(Row(tick, tick, found.id, None, named))
+    return result
+
+
+def _courses(
+    node: TableFunction, rows: Sequence[Row], first_tick: int | None, watermark: int, neighbours: Neighbours
+) -> Iterator[tuple[int, Phenomenon, Course, int, int]]:
+    """At each evaluation: each phenomenon that moves, its course, the slide, and how many evaluations to look ahead."""
     frame, horizon = node.call.window, node.call["HORIZON"]
     assert isinstance(frame, Frame)
     assert isinstance(horizon, int)
     coordinates = node.input.schema[node.call.columns[1]].unit
     metres = float(node.call["METRES"] or 1.0)  # type: ignore[arg-type]
-    result = []
     for tick, there, _ in _history(node, rows, first_tick, watermark, neighbours):
         for found in there:
-            location, region = found.state[5], found.state[6]
-            for steps in range(1, horizon // frame.slide + 1 if found.motion is not None else 1):
-                assert found.motion is not None
-                ahead = predicted(
-                    steps,
-                    frame.slide / SECOND,
-                    location,
-                    region,
+            if found.motion is not None:
+                course = Course(
+                    found.state[5],
+                    found.state[6],
                     found.areas,
                     found.motion.velocity,
                     len(found.members),
+                    frame.slide / SECOND,
                     coordinates,
                     metres,
+                    words.growth_of(node.call),
                 )
-                values = (tick, found.id, tick + steps * frame.slide, *ahead)
-                named = dict(zip(node.schema.names, values, strict=True))
-                result.append(Row(tick, tick, found.id, None, named))
-    return result
+                yield tick, found, course, frame.slide, horizon // frame.slide
 
 
 def _listed(members: Members) -> list[Any]:
@@ -250,11 +277,7 @@ class _Field:
         self.pairs = pairs
         self.coordinates = node.input.schema[call.columns[1]].unit if len(call.columns) > 1 else None
         self.metres = float(call["METRES"] or 1.0)  # type: ignore[arg-type]
-        near = call[words.NEAR]
-        self.noise = None
-        if near:
-            assert isinstance(near, float)
-            self.noise = Noise.of(near * self.metres, frame.slide / SECOND)
+        self.noise = words.noise_of(call)
         self.places: dict[Source, Place | None] = {}
         self.window: dict[tuple[Any, Source], list[Any]] = {}
         for reading in readings:
