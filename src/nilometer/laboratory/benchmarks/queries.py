@@ -8,6 +8,7 @@ own log and its own copy of the readings. It is run for up to ten queries, over 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -233,6 +234,7 @@ def run(
         (folder / "schema.sql").write_text(SCHEMA)
         database = connect(folder)
         outside = Outside(clock=lambda: now, adapter_of=lambda stream, clock: Tap(stream, clock, waiting))
+        gc.collect()  # the queries of the run before must not be garbage of this one
         before = _memory()
         with Station(database, folder, None, outside) as station:
             began = time.process_time()
