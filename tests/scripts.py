@@ -186,7 +186,7 @@ def write_value(value: Any, type_: Type) -> str:
             return "'" + text.replace("'", "''") + "'"
         case point, Kind.POINT:
             return f"({point[0]:.12g}, {point[1]:.12g})"
-        case items, Kind.LIST:
+        case items, Kind.LIST | Kind.VECTOR:
             return "[" + ", ".join(write_value(item, type_.element or type_) for item in items) + "]"
         case fields, Kind.STRUCT:
             return "{" + ", ".join(write_value(fields[f.name], f.type) for f in type_.fields) + "}"
@@ -219,6 +219,8 @@ def read_value(text: str, type_: Type) -> Any:
         case Kind.POINT:
             x, y = split(text[1:-1], ",")
             return (float(x), float(y))
+        case Kind.VECTOR:
+            return tuple(read_value(part, type_.element or type_) for part in split(text[1:-1], ","))
         case Kind.LIST:
             return [read_value(part, type_.element or type_) for part in split(text[1:-1], ",")]
         case Kind.STRUCT:
@@ -569,5 +571,7 @@ def _csv_value(value: Any, type_: Type) -> str:
             return "true" if truth else "false"
         case point, Kind.POINT:
             return f"POINT({point[0]!r} {point[1]!r})"
+        case vector, Kind.VECTOR:
+            return " ".join(map(str, vector))
         case _:
             return str(value)

@@ -40,21 +40,26 @@ class Kind(StrEnum):
     POINT = "POINT"
     LIST = "LIST"
     STRUCT = "STRUCT"
+    VECTOR = "VECTOR"
     NULL = "NULL"
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type. `width` is the width in bits on the wire and on motes; it does not change the type's meaning."""
+    """A type. `width` is the width in bits on the wire and on motes; it does not change the type's meaning. `size` is
+    the number of elements of a VECTOR."""
 
     kind: Kind
     width: int | None = None
     element: Type | None = None
     fields: tuple[Column, ...] = ()
+    size: int | None = None
 
     def __post_init__(self) -> None:
-        if (self.kind is Kind.LIST) != (self.element is not None):
-            raise ValueError("a LIST, and only a LIST, has an element type")
+        if (self.kind in (Kind.LIST, Kind.VECTOR)) != (self.element is not None):
+            raise ValueError("a LIST or a VECTOR, and nothing else, has an element type")
+        if (self.kind is Kind.VECTOR) != (self.size is not None):
+            raise ValueError("a VECTOR, and only a VECTOR, has a size")
         if self.fields and self.kind is not Kind.STRUCT:
             raise ValueError("only a STRUCT has fields")
 
@@ -66,9 +71,13 @@ class Type:
     @property
     def plain(self) -> Type:
         """The type without its wire width."""
-        return Type(self.kind, None, self.element, self.fields) if self.width is not None else self
+        if self.width is None:
+            return self
+        return Type(self.kind, None, self.element, self.fields, self.size)
 
     def __str__(self) -> str:
+        if self.kind is Kind.VECTOR:
+            return f"{self.element}[{self.size}]"
         if self.element is not None:
             return f"LIST<{self.element}>"
         if self.kind is Kind.STRUCT:
@@ -101,6 +110,23 @@ NULL = Type(Kind.NULL)
 def list_of(element: Type) -> Type:
     """LIST<element>."""
     return Type(Kind.LIST, element=element)
+
+
+LONGEST_VECTOR = 65_536
+"""The most elements of a vector."""
+
+
+def vector_of(element: Type, size: int) -> Type:
+    """FLOAT[size] or INT[size].
+
+    >>> str(vector_of(FLOAT, 1024))
+    'FLOAT[1024]'
+    """
+    return Type(Kind.VECTOR, element=element, size=size)
+
+
+NESTED = (Kind.LIST, Kind.STRUCT, Kind.VECTOR)
+"""The kinds that have parts. They have no order, so nothing sorts or groups by them."""
 
 
 def struct_of(*fields: Column) -> Type:

@@ -10,7 +10,7 @@ from nilometer.catalog.units import convertible, parse_unit
 from nilometer.errors import CatalogError
 from nilometer.types import INT_MAXIMUM, Column, Kind, format_duration
 
-COLUMN_KINDS = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.POINT)
+COLUMN_KINDS = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.POINT, Kind.VECTOR)
 
 
 def check_extent(extent: Extent) -> None:
@@ -51,7 +51,7 @@ def _check_column(extent: Extent, column: Column) -> None:
     if column.type.kind not in COLUMN_KINDS:
         raise CatalogError(
             f"column '{column.name}' of '{extent.name}' cannot be {column.type}",
-            hint=f"a column is {', '.join(COLUMN_KINDS[:-1])} or {COLUMN_KINDS[-1]}",
+            hint="a column is INT, FLOAT, STRING, BOOLEAN, TIME, POINT, or a vector such as FLOAT[16]",
         )
     if column.unit is not None and not (column.unit == WGS84 and column.type.kind is Kind.POINT):
         try:

@@ -21,7 +21,7 @@ from nilometer.catalog.extents import Extent, Sensor, Stream, Table
 from nilometer.catalog.form import Form
 from nilometer.catalog.network import CostProfile, Link, Network, NetworkNode
 from nilometer.errors import CatalogError
-from nilometer.types import Column, Kind, Type
+from nilometer.types import Column, Kind, Type, vector_of
 
 Rows = list[tuple[sql.Table, dict[str, Any]]]
 
@@ -86,7 +86,7 @@ def _extent_rows(extent: Extent, position: int) -> Rows:
                 "datastream": key,
                 "position": place,
                 "name": column.name,
-                "type": str(column.type.kind),
+                "type": str(column.type if column.type.kind is Kind.VECTOR else column.type.kind),
                 "width": column.type.width,
                 "unit_of_measurement": column.unit,
             },
@@ -311,7 +311,11 @@ def _extent(row: Any, columns: tuple[Column, ...]) -> Extent:
 
 
 def _column(row: Any) -> Column:
-    return Column(row.name, Type(Kind(row.type), row.width), row.unit_of_measurement)
+    element, bracket, size = row.type.partition("[")
+    type_ = Type(Kind(element), row.width)
+    if bracket:
+        type_ = vector_of(type_, int(size.removesuffix("]")))
+    return Column(row.name, type_, row.unit_of_measurement)
 
 
 def _node(row: Any) -> NetworkNode:

@@ -81,8 +81,10 @@ def _definition(extent: Extent, column: Column) -> ast.ColumnDefinition:
         and origin is not None
     ):
         kind = None
+    if column.type.element is not None:
+        kind = str(column.type.element)
     written = None if origin is None else ast.Origin(origin)
-    return ast.ColumnDefinition(column.name, kind, column.type.width, unit, written)
+    return ast.ColumnDefinition(column.name, kind, column.type.width, unit, written, column.type.size)
 
 
 def columns_text(extent: Extent) -> str:

@@ -12,7 +12,21 @@ from nilometer.engine.declare_forms import form_of
 from nilometer.errors import CatalogError, NilometerError
 from nilometer.language import ast
 from nilometer.plan.bind.parameters import length_of
-from nilometer.types import DAY, HOUR, INT, MICROSECOND, MILLISECOND, MINUTE, SECOND, TIME, Column, Kind, Type
+from nilometer.types import (
+    DAY,
+    HOUR,
+    INT,
+    LONGEST_VECTOR,
+    MICROSECOND,
+    MILLISECOND,
+    MINUTE,
+    SECOND,
+    TIME,
+    Column,
+    Kind,
+    Type,
+    vector_of,
+)
 
 TYPES = {
     "INT": Kind.INT,
@@ -72,9 +86,23 @@ def column_of(definition: ast.ColumnDefinition, text: str | None) -> Column:
             text,
             definition,
             f"no type '{definition.type}'",
-            "the types are INT, FLOAT, STRING, BOOLEAN, TIME and POINT",
+            "the types are INT, FLOAT, STRING, BOOLEAN, TIME, POINT, and vectors such as FLOAT[16]",
         )
     width = definition.width
+    if definition.size is not None and (kind not in WIDTHS or width is not None):
+        _fail(
+            text,
+            definition,
+            f"'{definition.name}' cannot be a vector of {definition.type}"
+            + ("" if width is None else f"({width})"),
+            "a vector is INT[n] or FLOAT[n]",
+        )
+    if definition.size is not None and not 1 <= definition.size <= LONGEST_VECTOR:
+        _fail(
+            text,
+            definition,
+            f"a vector has 1 to {LONGEST_VECTOR:,} elements, not {definition.size:,}",
+        )
     if width is not None and kind is not Kind.STRING and width not in WIDTHS.get(kind, ()):
         allowed = WIDTHS.get(kind)
         _fail(
@@ -90,7 +118,12 @@ def column_of(definition: ast.ColumnDefinition, text: str | None) -> Column:
             parse_unit(definition.unit)
         except NilometerError as error:
             raise error.at(text, definition.span) from None
-    return Column(definition.name, Type(kind, width if kind in WIDTHS else None), definition.unit)
+    type_ = Type(kind, width if kind in WIDTHS else None)
+    return Column(
+        definition.name,
+        type_ if definition.size is None else vector_of(type_, definition.size),
+        definition.unit,
+    )
 
 
 def _check_names(columns: tuple[ast.ColumnDefinition, ...], text: str | None) -> None:

@@ -124,12 +124,22 @@ def _column(cursor: Cursor) -> ast.ColumnDefinition:
             cursor.fail("a width in bits")
         width = int(cursor.advance().text)
         cursor.expect(")")
+    size = _vector_size(cursor) if cursor.accept("[", "a vector's length in brackets") else None
     unit = cursor.string("a unit in single quotes") if cursor.accept("UNIT") else None
     origin = parse_origin(cursor) if cursor.accept("FROM") else None
     if unit is None and cursor.accept("UNIT"):
         unit = cursor.string("a unit in single quotes")
     type_name = TYPE_SPELLINGS[spelling]
-    return ast.ColumnDefinition(name, type_name, width, unit, origin, span=cursor.span_from(start))
+    return ast.ColumnDefinition(name, type_name, width, unit, origin, size, span=cursor.span_from(start))
+
+
+def _vector_size(cursor: Cursor) -> int:
+    """The number of elements of `FLOAT[16]`, behind its opening bracket."""
+    if cursor.token.kind is not INT:
+        cursor.fail("a number of elements")
+    size = int(cursor.advance().text)
+    cursor.expect("]")
+    return size
 
 
 def _key(cursor: Cursor) -> tuple[str, ...]:

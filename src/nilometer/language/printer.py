@@ -127,6 +127,7 @@ def _coordinates(coordinates: str | None) -> str:
 
 def _column(column: ast.ColumnDefinition) -> str:
     width = f"({column.width})" if column.width is not None else ""
+    width += f"[{column.size}]" if column.size is not None else ""
     unit = f"UNIT {string(column.unit)}" if column.unit is not None else ""
     origin = print_origin(column.origin) if column.origin is not None else ""
     return _words(identifier(column.name), (column.type or "") + width, unit, origin)

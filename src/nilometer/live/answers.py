@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nilometer.printable import printable, printable_json
 from nilometer.sinks.values import converted, json_lines, rows_of, to_json
-from nilometer.types import TIME, Column, Kind, Schema, Type
+from nilometer.types import NESTED, TIME, Column, Kind, Schema, Type
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,7 +55,7 @@ class Answer:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Rows as dictionaries of Python values."""
-        changing = {Kind.TIME, Kind.DURATION, Kind.LIST, Kind.STRUCT}
+        changing = {Kind.TIME, Kind.DURATION, *NESTED}
         for row in zip(*converted(self.rows, self.schema, to_python, changing), strict=True):
             yield dict(zip(self.columns, row, strict=True))
 
@@ -115,7 +115,7 @@ def to_python(value: Any, type_: Type) -> Any:
                 return microseconds
         case microseconds, Kind.DURATION:
             return timedelta(microseconds=microseconds)
-        case items, Kind.LIST:
+        case items, Kind.LIST | Kind.VECTOR:
             return [to_python(item, type_.element) for item in items] if type_.element else items
         case fields, Kind.STRUCT:
             return {f.name: to_python(fields[f.name], f.type) for f in type_.fields}

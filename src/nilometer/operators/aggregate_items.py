@@ -20,7 +20,7 @@ import polars as pl
 from nilometer.errors import InternalError
 from nilometer.expressions import COUNTING, Expression, Literal, type_of
 from nilometer.expressions import Aggregate as AggregateExpression
-from nilometer.operators import group_functions
+from nilometer.operators import group_functions, vector_aggregates
 from nilometer.operators.evaluate.evaluate import Projector, compile_projection
 from nilometer.operators.evaluate.overflow import overflow_in
 from nilometer.operators.frames import Dtypes, dtype, dtypes
@@ -96,13 +96,35 @@ class Grouping:
         values = [self._value(item, inputs).alias(item.name) for item in self._items]
         if not groups:
             values = [
-                value.implode() if item.aggregate.function in group_functions.MANY_VALUES else value
+                value.implode() if _many(item) else value
                 for item, value in zip(self._items, values, strict=True)
             ]
             found = inputs.select(values) if values else pl.DataFrame({"": [None]}).select()
         else:
             found = inputs.group_by(groups, maintain_order=True).agg(values)
-        return self._checked(found, by)
+        found, overflown = self._with_vectors(found, inputs, by)
+        answers, lost = self._checked(found, by)
+        parts = [part for part in (overflown, lost) if part is not None]
+        return answers, pl.concat(parts) if parts else None
+
+    def _with_vectors(
+        self, found: pl.DataFrame, inputs: pl.DataFrame, by: Sequence[str]
+    ) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+        """The groups with the aggregates of their vectors; and those whose SUM does not fit, which are set aside."""
+        lost: pl.DataFrame | None = None
+        for item in self._items:
+            if of_vectors(item):
+                column = inputs.get_column(item.columns[0] or "")
+                values, outside = vector_aggregates.grouped_vectors(
+                    item.aggregate.function, column, found.get_column(item.name)
+                )
+                found = found.with_columns(values)
+                if outside is not None:
+                    new = found.filter(outside).select(*by, *self._keys)
+                    set_aside(new, overflow_in(str(item.aggregate)))
+                    lost = new if lost is None else pl.concat([lost, new])
+                    found = found.filter(~outside)
+        return found, lost
 
     def selected(self, rows: pl.DataFrame, slices: pl.Series) -> pl.DataFrame:
         """The rows that decide SELECTIVE aggregates of their slice and group, and one row at least of each group."""
@@ -119,6 +141,8 @@ class Grouping:
         return {item.name: 0 if item.aggregate.function in COUNTING else None for item in self._items}
 
     def _prepared(self, inputs: pl.DataFrame, groups: Sequence[str]) -> pl.DataFrame:
+        if any(of_vectors(item) for item in self._items):
+            inputs = inputs.with_row_index(vector_aggregates.ROW)
         for item in self._items:
             if item.aggregate.function in group_functions.LISTS:
                 check_listed(inputs.height, str(item.aggregate))
@@ -133,6 +157,8 @@ class Grouping:
         if not item.columns or item.columns[0] is None:
             return pl.len().cast(pl.Int64)
         column = inputs.get_column(item.columns[0])
+        if of_vectors(item):
+            return pl.col(vector_aggregates.ROW).filter(pl.col(item.columns[0]).is_not_null())
         if item.aggregate.function in group_functions.GROUP_FUNCTIONS:
             return group_functions.value(item)
         if column.dtype == pl.Null:
@@ -190,6 +216,18 @@ class Grouping:
                 value = pl.when(value.is_finite()).then(value)
             finished.append(value.cast(target))
         return found.select(finished), lost
+
+
+def of_vectors(item: GroupItem) -> bool:
+    """Whether this is an aggregate of vectors, element by element."""
+    argument = item.aggregate.argument
+    of = item.aggregate.function in vector_aggregates.FUNCTIONS
+    return of and argument is not None and type_of(argument).kind is Kind.VECTOR
+
+
+def _many(item: GroupItem) -> bool:
+    """Whether the item's expression gives several values per group."""
+    return item.aggregate.function in group_functions.MANY_VALUES or of_vectors(item)
 
 
 def within(column: pl.Series) -> pl.Series:

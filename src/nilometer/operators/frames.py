@@ -42,7 +42,8 @@ _SCALARS: dict[Kind, pl.DataType] = {
 def dtype(type_: Type) -> pl.DataType:
     """The Polars dtype that holds values of a type."""
     if type_.element is not None:
-        return pl.List(dtype(type_.element))
+        inner = dtype(type_.element)
+        return pl.List(inner) if type_.size is None else pl.Array(inner, type_.size)
     if type_.kind is Kind.STRUCT:
         return pl.Struct({field.name: dtype(field.type) for field in type_.fields})
     return _SCALARS[type_.kind]

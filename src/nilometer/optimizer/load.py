@@ -24,7 +24,7 @@ from nilometer.plan import logical
 from nilometer.plan.logical import Node, walk_plan
 from nilometer.types import DAY, SECOND, Kind, Schema
 
-WIDTHS = {Kind.BOOLEAN: 1, Kind.STRING: 24, Kind.POINT: 16, Kind.LIST: 64, Kind.STRUCT: 64}
+WIDTHS = {Kind.BOOLEAN: 1, Kind.STRING: 24, Kind.POINT: 16, Kind.LIST: 64, Kind.STRUCT: 64, Kind.VECTOR: 64}
 """The assumed bytes of a value; all others take eight."""
 SYSTEM = 32
 """The bytes of a row's tick, time, id and position."""

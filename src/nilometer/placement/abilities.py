@@ -80,6 +80,9 @@ by number, and the gateway knows their names. A mote can forward such an id, gro
 another id, but nothing else."""
 
 
+VECTORS = "a vector does not fit into a mote's packet; the gateway computes with vectors"
+
+
 def why_not_on_a_mote(node: physical.Node, sources: Sources) -> str | None:
     """Why the operator itself cannot run on a mote; None if it can."""
     if not isinstance(node, MOTE_OPERATORS):
@@ -205,6 +208,8 @@ def _why_not(part: Expression) -> str | None:
             children = (*conditions, *(arms or (otherwise,)))  # a NULL arm has no value and costs nothing
         case Literal() if _is_null(part):
             return "motes have no constant NULL"
+        case ColumnReference() if part.type.kind is Kind.VECTOR:
+            return VECTORS
         case Literal() | ColumnReference() if part.type.kind not in MOTE_KINDS:
             return f"motes hold numbers, and {part} is none"
     if not isinstance(part, ColumnReference) and type_of(part).kind in (Kind.TIME, Kind.DURATION):

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -28,7 +29,7 @@ from nilometer.algebra.grid import grid_back
 from nilometer.algebra.places import great_circle
 from nilometer.errors import DataError, InternalError
 from nilometer.expressions import Call, Case, ColumnReference, Expression, InList, Literal, Now, type_of
-from nilometer.plan.scalars import CASTS, NUMBERS, TEXTS, TIMES, TRY_CASTS
+from nilometer.plan.scalars import CASTS, ELEMENTWISE, NUMBERS, TEXTS, TIMES, TRY_CASTS, VECTORS, by_element
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind, format_duration, format_time
 
 
@@ -80,6 +81,8 @@ def _call(call: Call, row: Mapping[str, Any], now: int | None) -> Any:
         case "string":
             return text_of(next(arguments), type_of(call.arguments[0]).kind)
     function = STRICT.get(call.function)
+    if call.type.kind is Kind.VECTOR:
+        function = ELEMENTWISE.get(call.function, function)
     if function is None:
         raise InternalError(f"no function {call.function!r}")
     values = list(arguments)
@@ -102,6 +105,10 @@ def _held(result: Any, call: Call) -> Any:
     match result:
         case bool() | None:
             return result
+        case tuple() if call.type.element is not None:
+            of_one = replace(call, type=call.type.element)
+            elements = tuple(_held(each, of_one) for each in result)
+            return None if None in elements else elements
         case float() | int() if call.type.kind is Kind.FLOAT:
             return float(result) if math.isfinite(result) else None
         case int() if not INT_MINIMUM <= result <= INT_MAXIMUM:
@@ -286,6 +293,7 @@ STRICT: dict[str, Callable[..., Any]] = {
     **TIMES,
     **CASTS,
     **TRY_CASTS,
+    **VECTORS,
 }
 """The functions that give NULL for any NULL argument, by the name that a bound `Call` has."""
 
@@ -308,6 +316,9 @@ def aggregate(function: str, distinct: bool, values: Sequence[Any], what: str = 
         raise InternalError(f"no aggregate {function!r}")
     if not present:
         return None
+    if isinstance(present[0], tuple) and function in ("sum", "avg", "min", "max"):
+        elements = by_element(lambda each: aggregate(function, False, each, what), present)
+        return None if None in elements else elements
     try:
         result = _AGGREGATES[function](present)
     except (ValueError, OverflowError):  # a FLOAT too great to be held

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from nilometer.live.answers import Answer
 from nilometer.sinks.values import outward, to_json
-from nilometer.types import Kind, Schema
+from nilometer.types import NESTED, Kind, Schema
 
 JSON, NDJSON, CSV, ARROW, SSE = (
     "application/json",
@@ -83,7 +83,7 @@ def ndjson(rows: pl.DataFrame, schema: Schema) -> bytes:
 
 def csv(rows: pl.DataFrame, schema: Schema, *, header: bool) -> bytes:
     """Lines of CSV, the first with the names of the columns; points, lists and structs as JSON."""
-    nested = {Kind.POINT, Kind.LIST, Kind.STRUCT}
+    nested = {Kind.POINT, *NESTED}
     columns = []
     for column in schema.columns:
         series = rows.get_column(column.name)

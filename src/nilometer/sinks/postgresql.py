@@ -26,7 +26,7 @@ from nilometer.errors import ConfigurationError, DataError, ResourceError
 from nilometer.log.failpoints import Failpoint
 from nilometer.sinks.sink import COMMON, Answered, Origin, Sink, rows_in
 from nilometer.sinks.values import outward_dtype, to_json
-from nilometer.types import SECOND, Kind, Schema, Type
+from nilometer.types import NESTED, SECOND, Kind, Schema, Type
 
 MARKS = "nilometer_sinks"
 STAGE = "nilometer_stage"
@@ -49,6 +49,7 @@ TYPES: dict[Kind, str] = {
     Kind.POINT: "point",
     Kind.LIST: "jsonb",
     Kind.STRUCT: "jsonb",
+    Kind.VECTOR: "double precision[]",
 }
 """The types of new columns."""
 
@@ -60,6 +61,7 @@ ALSO: dict[Kind, tuple[str, ...]] = {
     Kind.POINT: ("jsonb", "json", "text"),
     Kind.LIST: ("json", "text"),
     Kind.STRUCT: ("json", "text"),
+    Kind.VECTOR: ("bigint[]", "real[]", "numeric[]", "jsonb", "json", "text"),
 }
 """Other types of existing columns that can hold a kind. A value that does not fit is an error of the
 database.
@@ -249,7 +251,7 @@ def staged(rows: pl.DataFrame, schema: Schema) -> pl.DataFrame:
         match column.type.kind:
             case Kind.POINT:
                 columns += [series.struct.field(part).alias(name + part) for part in ("x", "y")]
-            case Kind.LIST | Kind.STRUCT:
+            case Kind.LIST | Kind.STRUCT | Kind.VECTOR:
                 columns.append(pl.Series(name, _json(series, column.type), dtype=pl.String))
             case Kind.STRING:
                 columns.append(series.str.replace_all("\0", "\ufffd", literal=True).alias(name))
@@ -285,7 +287,10 @@ def value_from(name: str, kind: Kind, type_: str) -> str:
         return f"CASE WHEN {name}x IS NOT NULL THEN {array}::{type_} END"
     if kind is Kind.POINT:
         return f"point({name}x, {name}y)"
-    if kind in (Kind.LIST, Kind.STRUCT):
+    if kind is Kind.VECTOR and type_.endswith("[]"):
+        # JSON's [1, 2] is PostgreSQL's {1, 2}.
+        return f"translate({name}, '[]', '{{}}')::{type_}"
+    if kind in NESTED:
         return f"{name}::{type_}"
     if kind is Kind.TIME and type_ != TYPES[Kind.TIME]:
         return f"{name} AT TIME ZONE 'UTC'"

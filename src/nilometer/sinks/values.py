@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nilometer.types import Kind, Schema, Type, format_duration, format_time
+from nilometer.types import NESTED, Kind, Schema, Type, format_duration, format_time
 
 if TYPE_CHECKING:
     import polars as pl
 
-_CHANGING = {Kind.TIME, Kind.DURATION, Kind.LIST, Kind.STRUCT, Kind.POINT}
+_CHANGING = {Kind.TIME, Kind.DURATION, Kind.POINT, *NESTED}
 
 
 def rows_of(frame: pl.DataFrame, schema: Schema) -> list[tuple[Any, ...]]:
@@ -44,7 +44,7 @@ def converted(
         kind = column.type.kind
         if kind not in changing:
             columns.append(values)
-        elif kind in (Kind.LIST, Kind.STRUCT):
+        elif kind in NESTED:
             columns.append([convert(value, column.type) for value in values])
         else:
             known = {value: convert(value, column.type) for value in set(values)}
@@ -77,7 +77,7 @@ def to_json(value: Any, type_: Type) -> Any:
             return format_time(microseconds)
         case microseconds, Kind.DURATION:
             return format_duration(microseconds)
-        case items, Kind.LIST:
+        case items, Kind.LIST | Kind.VECTOR:
             return [to_json(item, type_.element) for item in items] if type_.element else items
         case fields, Kind.STRUCT:
             return {f.name: to_json(fields[f.name], f.type) for f in type_.fields}
@@ -116,7 +116,7 @@ def outward_dtype(type_: Type) -> pl.DataType:
             return pl.Datetime("us", "UTC")
         case Kind.DURATION:
             return pl.Duration("us")
-        case Kind.LIST if type_.element is not None:
+        case Kind.LIST | Kind.VECTOR if type_.element is not None:
             return pl.List(outward_dtype(type_.element))
         case Kind.STRUCT:
             return pl.Struct({field.name: outward_dtype(field.type) for field in type_.fields})

@@ -6,10 +6,12 @@ from typing import Final
 
 from nilometer.catalog.functions.arguments import (
     AMOUNT,
+    AMOUNT_OR_VECTOR,
     ANYTHING,
     METHOD,
     NUMBER,
     RANKED,
+    RANKED_OR_VECTOR,
     TEXT,
     TRUTH,
 )
@@ -65,12 +67,20 @@ AGGREGATES: Final[tuple[FunctionSignature, ...]] = (
         "the number of rows for which the condition is true",
         "COUNT_IF(rain > 5)",
     ),
-    _aggregate("sum", AMOUNT, first, "the sum; NULL of nothing", "SUM(rain)"),
-    _aggregate("avg", AMOUNT, mean, "the mean; NULL of nothing", "AVG(depth)", "average", "mean"),
+    _aggregate("sum", AMOUNT_OR_VECTOR, first, "the sum; NULL of nothing", "SUM(rain)"),
+    _aggregate("avg", AMOUNT_OR_VECTOR, mean, "the mean; NULL of nothing", "AVG(depth)", "average", "mean"),
     _aggregate(
-        "min", RANKED, first, "the least value; NULL of nothing", "MIN(depth)", "minimum", "any_value"
+        "min",
+        RANKED_OR_VECTOR,
+        first,
+        "the least value; NULL of nothing",
+        "MIN(depth)",
+        "minimum",
+        "any_value",
     ),
-    _aggregate("max", RANKED, first, "the greatest value; NULL of nothing", "MAX(depth)", "maximum"),
+    _aggregate(
+        "max", RANKED_OR_VECTOR, first, "the greatest value; NULL of nothing", "MAX(depth)", "maximum"
+    ),
     _aggregate(
         "stdev",
         NUMBER,

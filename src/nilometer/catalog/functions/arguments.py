@@ -43,5 +43,14 @@ _MOMENTS = "with an order (INT, FLOAT, STRING, BOOLEAN, TIME or a duration)"
 RANKED: Final = _argument(f"a value {_MOMENTS}", f"values {_MOMENTS}", *ORDERED.kinds, Kind.DURATION)
 TRUTH: Final = _argument("a condition (BOOLEAN)", "conditions (BOOLEAN)", Kind.BOOLEAN)
 METHOD: Final = _argument("the text 'STEP' or 'LINEAR'", "texts", Kind.STRING)
+VECTOR: Final = _argument("a vector", "vectors", Kind.VECTOR)
+TEXT_OR_VECTOR: Final = _argument("a STRING or a vector", "STRINGs or vectors", Kind.STRING, Kind.VECTOR)
+AMOUNT_OR_VECTOR: Final = _argument(
+    "a number, a duration or a vector", "numbers, durations or vectors", *AMOUNT.kinds, Kind.VECTOR
+)
+RANKED_OR_VECTOR: Final = _argument(
+    f"a vector or {RANKED.text}", f"vectors or {RANKED.plural}", *RANKED.kinds, Kind.VECTOR
+)
+ANY_VALUE: Final = _argument("a value", "values", *SCALAR_VALUE.kinds, Kind.VECTOR)
 LIST: Final = _argument("a list", "lists", Kind.LIST)
 ANYTHING: Final = _argument("any value, *", "any values", *Kind)

@@ -6,6 +6,7 @@ from typing import Final
 
 from nilometer.catalog.functions.arguments import (
     AMOUNT,
+    ANY_VALUE,
     DIGITS,
     FIELD,
     FILLING,
@@ -22,6 +23,7 @@ from nilometer.catalog.functions.arguments import (
     SCALAR_VALUE,
     SPAN,
     TEXT,
+    TEXT_OR_VECTOR,
     TRUTH,
     UNIT,
     WHOLE,
@@ -137,7 +139,7 @@ SCALARS: Final[tuple[FunctionSignature, ...]] = (
     FunctionSignature(
         "coalesce",
         FunctionKind.SCALAR,
-        (SCALAR_VALUE,),
+        (ANY_VALUE,),
         common,
         "the first argument that is not NULL",
         "coalesce(rain, 0)",
@@ -153,14 +155,21 @@ SCALARS: Final[tuple[FunctionSignature, ...]] = (
     ),
     _scalar(
         "if",
-        (TRUTH, SCALAR_VALUE, SCALAR_VALUE),
+        (TRUTH, ANY_VALUE, ANY_VALUE),
         of_arms,
         "the second argument if the condition is true, else the third",
         "if(depth > 100, 'high', 'low')",
     ),
     _scalar("lower", (TEXT,), always(STRING), "the text in small letters", "lower(kind)"),
     _scalar("upper", (TEXT,), always(STRING), "the text in capitals", "upper(kind)"),
-    _scalar("length", (TEXT,), always(INT), "the number of characters", "length(kind)", "char_length"),
+    _scalar(
+        "length",
+        (TEXT_OR_VECTOR,),
+        always(INT),
+        "the number of characters, or of a vector's elements",
+        "length(kind)",
+        "char_length",
+    ),
     _optional(
         "substring",
         (TEXT, WHOLE),

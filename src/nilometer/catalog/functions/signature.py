@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from nilometer.types import Kind, Type
 
 Rule = Callable[[tuple[Type, ...]], Type]
+Shape = Callable[[tuple[Type, ...], tuple[Any, ...]], Type]
+"""A rule that reads the constants among the arguments, too; None stands for what is no constant."""
 
 
 class FunctionKind(StrEnum):
@@ -36,7 +39,8 @@ class Argument:
 class FunctionSignature:
     """A function. `arguments` are required, then come `optional` ones; `repeats` lets the last one recur.
 
-    `wants_float`: INT arguments are converted to FLOAT first. No other argument is ever changed.
+    `wants_float`: INT arguments are converted to FLOAT first. No other argument is ever changed. `shape` is the rule
+    of a function whose type depends on its constants, as the length of a slice does.
     """
 
     name: str
@@ -49,6 +53,7 @@ class FunctionSignature:
     optional: tuple[Argument, ...] = ()
     repeats: bool = False
     wants_float: bool = False
+    shape: Shape | None = None
 
     @property
     def spelled(self) -> str:
@@ -77,7 +82,7 @@ class FunctionSignature:
         """The most arguments that it takes, unless the last one recurs."""
         return len(self.arguments) + len(self.optional)
 
-    def result(self, argument_types: tuple[Type, ...]) -> Type:
+    def result(self, argument_types: tuple[Type, ...], constants: tuple[Any, ...] = ()) -> Type:
         """The type of a call; raises a ValueError that says what the function takes if the arguments do not
         fit."""
         places = self.arguments + self.optional
@@ -91,7 +96,8 @@ class FunctionSignature:
             if found_type.kind not in place.kinds and found_type.kind is not Kind.NULL:
                 where = f" as argument {index + 1}" if count > 1 else ""
                 raise ValueError(f"{self.spelled} takes {self.takes}, not {found_type.plain}{where}")
+        plain = tuple(found_type.plain for found_type in argument_types)
         try:
-            return self.rule(tuple(found_type.plain for found_type in argument_types))
+            return self.rule(plain) if self.shape is None else self.shape(plain, constants)
         except ValueError as error:
             raise ValueError(f"{self.spelled} takes {error}") from None

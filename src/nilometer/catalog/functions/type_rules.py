@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nilometer.catalog.functions.signature import Rule
-from nilometer.types import FLOAT, NULL, Kind, Type, list_of
+from nilometer.types import FLOAT, NULL, Kind, Type, list_of, vector_of
 
 
 def first(types: tuple[Type, ...]) -> Type:
@@ -30,12 +30,14 @@ def of_arms(types: tuple[Type, ...]) -> Type:
 
 
 def mean(types: tuple[Type, ...]) -> Type:
-    """The type of a mean: of durations a duration, else FLOAT."""
+    """The type of a mean: of durations a duration, of vectors a vector, else FLOAT."""
+    if types[0].size is not None:
+        return vector_of(FLOAT, types[0].size)
     return types[0] if types[0].kind is Kind.DURATION else FLOAT
 
 
 def element(types: tuple[Type, ...]) -> Type:
-    """The type of a list's elements."""
+    """The type of the elements of a list or a vector."""
     return types[0].element or NULL
 
 

@@ -29,6 +29,7 @@ from nilometer.ingest.readers.epochs import SECONDS, too_late
 from nilometer.ingest.readers.json_columns import JsonColumns
 from nilometer.ingest.readers.local_times import rule
 from nilometer.ingest.readers.values import read_values
+from nilometer.ingest.readers.vectors import vector_reasons
 from nilometer.operators.frames import dtype
 from nilometer.types import MICROSECOND, SECOND, Column, Kind
 
@@ -363,6 +364,8 @@ def _reasons(column: Column, found: pl.Series, garbled: pl.Series) -> pl.Series:
     kind = f"' is not {'an' if column.type.kind == 'INT' else 'a'} {column.type.plain}"
     shown = found.cast(pl.String, strict=False).str.head(40).fill_null("?")
     words = pl.concat_str(pl.lit(f"{column.name} '"), shown, pl.lit(kind))
+    if column.type.kind is Kind.VECTOR:
+        return vector_reasons(column, found, garbled)
     return pl.select(pl.when(garbled).then(words)).to_series()
 
 

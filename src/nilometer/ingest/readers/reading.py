@@ -19,6 +19,7 @@ from nilometer.errors import DataError
 from nilometer.ingest.readers.epochs import too_late
 from nilometer.ingest.readers.local_times import rule
 from nilometer.ingest.readers.values import read_values
+from nilometer.ingest.readers.vectors import vector_reasons
 from nilometer.operators.frames import dtype
 from nilometer.types import Column, Kind
 
@@ -172,5 +173,9 @@ def _letters(
 def _reason(column: Column, found: object) -> str:
     if found is None:
         return f"no {column.name}"
+    if column.type.kind is Kind.VECTOR:
+        value = found if isinstance(found, pl.Series) else pl.Series([found])
+        whole = value.implode() if isinstance(found, pl.Series) else value
+        return str(vector_reasons(column, whole, pl.Series([True]))[0])
     text = f"{found:.40}" if isinstance(found, str) else str(found)[:40]
     return f"{column.name} is {text!r}, not {'an' if column.type.kind == 'INT' else 'a'} {column.type.plain}"

@@ -32,6 +32,7 @@ from nilometer.ingest.readers.epochs import (
 )
 from nilometer.ingest.readers.local_times import REPEATED, localized, parse_local_times
 from nilometer.ingest.readers.times import TIME_LIMIT, parse_iso_times
+from nilometer.ingest.readers.vectors import read_vectors
 from nilometer.operators.frames import dtype
 from nilometer.types import FLOAT, Kind, Type
 
@@ -78,6 +79,8 @@ def read_values(
             return replace(marked, remarks=_old(marked.values, found, time_unit))
         case Kind.POINT:
             values = _points(found)
+        case Kind.VECTOR:
+            values = read_vectors(found, declared, lambda each, type_: read_values(each, type_).values)
         case kind:
             raise InternalError(f"a stream or table with a {kind} column")
     return _marked(values.cast(dtype(declared)), found, declared.kind)

@@ -28,13 +28,15 @@ class Origin(Node):
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefinition(Node):
-    """`pm25 FLOAT UNIT 'ug/m3'`, `depth INT(16)`, `time FROM ts_utc`; the type's name upper-case, or None."""
+    """`pm25 FLOAT UNIT 'ug/m3'`, `depth INT(16)`, `counts INT[1024]`, `time FROM ts_utc`; the type's name upper-case,
+    or None; `size` is the number of a vector's elements."""
 
     name: str
     type: str | None
     width: int | None = None
     unit: str | None = None
     origin: Origin | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from nilometer.types import (
     Type,
     list_of,
     struct_of,
+    vector_of,
 )
 
 Types = Mapping[str, Any]
@@ -56,6 +57,8 @@ def type_of(found: pl.DataType, told: Any = None) -> Type:
     """The type of a dtype and its description; the inverse of `frames.dtype`."""
     if isinstance(found, pl.List):
         return list_of(type_of(_instance(found.inner), told[0] if told else None))
+    if isinstance(found, pl.Array):
+        return vector_of(type_of(_instance(found.inner)), found.size)
     if found == dtype(POINT):
         return POINT
     if isinstance(found, pl.Struct):

@@ -43,12 +43,13 @@ from nilometer.operators.evaluate.numbers import NUMBERS
 from nilometer.operators.evaluate.overflow import Overflow, overflowing
 from nilometer.operators.evaluate.texts import TEXTS
 from nilometer.operators.evaluate.times import TIMES
+from nilometer.operators.evaluate.vectors import VECTORS, elementwise
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import TICK
 from nilometer.operators.set_aside import failing_rows
 from nilometer.types import BOOLEAN, Kind
 
-FUNCTIONS: dict[str, Builder] = {**BASIC, **NUMBERS, **TEXTS, **TIMES, **CASTS}
+FUNCTIONS: dict[str, Builder] = {**BASIC, **NUMBERS, **TEXTS, **TIMES, **CASTS, **VECTORS}
 """Every scalar function except the comparisons and those that are compiled here."""
 
 STRICT = (frozenset(FUNCTIONS) | frozenset(COMPARISONS)) - {"least", "greatest"}
@@ -302,7 +303,7 @@ def _call(call: Call, overflows: list[Check], guards: _Guards) -> pl.Expr:
             # round.
             function, left, right = MIRROR[function], right, left
         return comparison(function, left, right, type_of(call.arguments[0]).kind)
-    value = FUNCTIONS[function](call, operands)
+    value = (elementwise(call) or FUNCTIONS[function])(call, operands)
     failure = failure_of(call, operands, value, guards)
     if failure is not None:
         overflows.append(failure)

@@ -18,6 +18,7 @@ from nilometer.expressions import CASTS, Call
 from nilometer.operators.evaluate.numbers import rounding_overflow
 from nilometer.operators.evaluate.overflow import overflow_in
 from nilometer.operators.evaluate.texts import constant
+from nilometer.operators.evaluate.vectors import overflows
 
 _FAR = 2**62
 
@@ -57,6 +58,9 @@ def failure_of(
 ) -> Failure | None:
     """The check for a call whose value is given, or None if it cannot fail."""
     operand = operands[0]
+    outside = overflows(call, operands)
+    if outside is not None:
+        return Failure(call, reduce(pl.Expr.and_, guards, outside.fill_null(False)), operand)
     match call.function:
         case name if name in CASTS or name == "to_timestamp":
             happens = value.is_null() & operand.is_not_null()

@@ -76,7 +76,7 @@ class SessionPartialsLogic:
         lifted = LiftedRows(numbers, groups, values, self._lifting.components)
         found = Partials.of_rows(lifted, EVERY_TICK, len(self._groups))
         self._partials = _merged([self._partials, found], len(self._groups))
-        check_kept(len(self._partials))
+        check_kept(len(self._partials) * (1 + sum(c.height or 0 for c in self._lifting.components)))
 
     def _answer(self, partials: Partials, over: pl.DataFrame) -> pl.DataFrame:
         """Gives each partial its window and its keys, and merges those of equal keys at one tick."""

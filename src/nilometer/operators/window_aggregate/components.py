@@ -28,6 +28,7 @@ from nilometer.operators.evaluate.overflow import overflow_in
 from nilometer.operators.frames import dtype
 from nilometer.operators.group_functions import PAIRS, PATHS
 from nilometer.operators.logic import TIME
+from nilometer.operators.vectors import matrix_of, vectors_of
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind
 
 Array = npt.NDArray[Any]
@@ -74,6 +75,13 @@ class Component:
     name: str
     operation: int
     dtype: str = "int64"
+    size: int | None = None
+    """The number of a vector's elements. The component is then a matrix (kernels/vector_partials.py)."""
+
+    @property
+    def height(self) -> int | None:
+        """The number of rows of its matrix; None if it is not one of vectors."""
+        return None if self.size is None else self.size * (2 if self.operation == SUMS else 1)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -100,7 +108,20 @@ _FLOATS = Component("", ADD, "float64")
 
 def slides(items: Sequence[NamedAggregate]) -> bool:
     """Whether all aggregates have partials of constant size."""
-    return all(constant_size(a) or a.function in PAIRS or a.function in PATHS for _, a in items)
+    return all(
+        constant_size(a) or a.function in PAIRS or a.function in PATHS or of_vectors(a) for _, a in items
+    )
+
+
+def of_vectors(aggregate: Aggregate) -> bool:
+    """Whether this is an aggregate of vectors, element by element."""
+    argument = aggregate.argument
+    return (
+        argument is not None
+        and type_of(argument).kind is Kind.VECTOR
+        and aggregate.function in ("sum", "avg", "min", "max")
+        and not aggregate.distinct
+    )
 
 
 class Lifting:
@@ -141,20 +162,22 @@ class Lifting:
         function, argument = aggregate.function, aggregate.argument
         assert argument is not None
         number = self._number(argument)
-        real = type_of(argument).kind is Kind.FLOAT
+        size = type_of(argument).size
+        real = (type_of(argument).element or type_of(argument)).kind is Kind.FLOAT
         numeric = "float64" if real else "int64"
         counted = [Component(f"count{number}", ADD)]
         match function:
             case "count":
                 return counted
             case "sum" | "avg" if real:
-                return [*counted, Component(f"sum{number}", SUMS, "float64")]
+                return [*counted, Component(f"sum{number}", SUMS, "float64", size)]
             case "sum" | "avg":
-                return [*counted, Component(f"high{number}", ADD), Component(f"low{number}", ADD)]
+                halves = (f"high{number}", f"low{number}")
+                return [*counted, *(Component(half, ADD, size=size) for half in halves)]
             case "min":
-                return [*counted, Component(f"min{number}", MINIMUM, numeric)]
+                return [*counted, Component(f"min{number}", MINIMUM, numeric, size)]
             case "max":
-                return [*counted, Component(f"max{number}", MAXIMUM, numeric)]
+                return [*counted, Component(f"max{number}", MAXIMUM, numeric, size)]
             case "variance" | "stdev":
                 return [Component(f"moments{number}", MOMENTS, "float64")]
             case "area" | "width":
@@ -252,11 +275,17 @@ class Lifting:
             elif aggregate.function in PATHS:
                 number = _path(aggregate, number)
             count = found.get(f"count{number}", found[ROWS])
-            values, known = _lowered(aggregate.function, number, count, found)
+            values, known = _lowered(
+                aggregate.function, number, count, found, type_of(aggregate.argument).size
+            )
             if aggregate.function == "sum" and f"high{number}" in found:
                 outside = _outside(found[f"high{number}"], found[f"low{number}"])
                 if outside is not None:
+                    outside = np.asarray(outside.any(axis=0)) if outside.ndim > 1 else outside
                     failing.append((pl.Series(outside), overflow_in(str(aggregate))))
+            if values.ndim > 1:
+                columns.append(vectors_of(name, values.T, known).cast(target))
+                continue
             column = pl.Series(name, values).cast(target)
             if known is not None:
                 if target.is_float():
@@ -267,7 +296,9 @@ class Lifting:
         return columns, failing
 
 
-def _lowered(function: str, number: str, count: Array, found: Arrays) -> tuple[Array, Array | None]:
+def _lowered(
+    function: str, number: str, count: Array, found: Arrays, size: int | None
+) -> tuple[Array, Array | None]:
     """Returns the values, and a mask of those that are not NULL (None: no value is NULL)."""
     with np.errstate(all="ignore"):
         if function in PAIRS:
@@ -288,9 +319,9 @@ def _lowered(function: str, number: str, count: Array, found: Arrays) -> tuple[A
             case "min" | "max":
                 return found[f"{function}{number}"], known
             case "sum" if f"sum{number}" in found:
-                return found[f"sum{number}"][0], known
+                return _totals(found[f"sum{number}"], size), known
             case "avg" if f"sum{number}" in found:
-                return found[f"sum{number}"][0] / count, known
+                return _totals(found[f"sum{number}"], size) / count, known
             case "avg":
                 return (found[f"high{number}"] * float(1 << _HALF) + found[f"low{number}"]) / count, known
             case "sum":
@@ -317,6 +348,11 @@ def _of_pairs(function: str, comoments: Array) -> tuple[Array, Array | None]:
     return share, other_varies
 
 
+def _totals(sums: Array, size: int | None) -> Array:
+    """The rounded sums: the first of two rows, or every other row of those of vectors."""
+    return sums[0] if size is None else sums[0::2]
+
+
 def _whole(high: Array, low: Array) -> Array:
     """Combines two halves into an INT."""
     return np.asarray(((high + (low >> _HALF)) << _HALF) | (low & _LOWER))
@@ -326,7 +362,7 @@ def _outside(high: Array, low: Array) -> Array | None:
     """The sums that do not fit 64 bits; None if there are none."""
     high = high + (low >> _HALF)
     limit = 1 << (_HALF - 1)
-    if len(high) and (high.max() >= limit or high.min() < -limit):
+    if high.size and (high.max() >= limit or high.min() < -limit):
         return np.asarray((high >= limit) | (high < -limit))
     return None
 
@@ -343,7 +379,10 @@ def where(mask: pl.Series, evaluator: Evaluator, rows: pl.DataFrame) -> pl.Serie
 
 
 def _plain(column: pl.Series, known: Array | None, component: Component) -> Array:
-    """The values, with the identity in place of each missing one."""
+    """The values, with the identity in place of each missing one. Vectors are the columns of a matrix."""
+    if component.size is not None:
+        matrix = np.ascontiguousarray(matrix_of(column)[0].T)
+        return matrix if known is None else np.where(known, matrix, component.identity)
     values = column.fill_null(0).to_numpy() if column.null_count() else column.to_numpy()
     if component.dtype == "float64":
         values = values.astype(np.float64, copy=False)

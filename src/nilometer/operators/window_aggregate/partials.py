@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from nilometer.kernels import entries
+from nilometer.kernels import entries, vector_partials
 from nilometer.kernels.arrays import Integers
 from nilometer.kernels.read_only import read_only
 from nilometer.kernels.slices import EVERY_TICK, Slicing, order_by
 from nilometer.operators.frames import Dtypes
+from nilometer.operators.vectors import matrix_of
 from nilometer.operators.window_aggregate.components import MERGED, ROWS, SUMS, Array, Arrays, Component
 
 SLICE = "@slice"
@@ -60,6 +61,8 @@ class Partials:
             lifted = rows.values.get(c.name)
             if lifted is None:
                 values[c.name] = counts
+            elif c.size is not None and c.operation == SUMS:
+                values[c.name] = vector_partials.sum_vectors(entry_of, read_only(lifted), len(slices))
             elif c.operation == SUMS and lifted.ndim == 1:
                 values[c.name] = entries.sum_rows(entry_of, read_only(lifted), len(slices))
             else:
@@ -127,8 +130,9 @@ class Partials:
         """The columns and dtypes of a frame of partials."""
         columns: Dtypes = {SLICE: pl.Int64(), GROUP: pl.Int64()}
         for component in components:
+            number = pl.Int64() if component.dtype == "int64" else pl.Float64()
             for name in _names(component):
-                columns[name] = pl.Int64() if component.dtype == "int64" else pl.Float64()
+                columns[name] = number if component.height is None else pl.Array(number, component.height)
         return columns
 
     def _at(self, places: Integers | slice) -> Partials:
@@ -141,6 +145,9 @@ def value_columns(values: Arrays, components: Iterable[Component]) -> list[pl.Se
     columns = []
     for component in components:
         array = values[component.name]
+        if component.height is not None:
+            columns.append(rows_of_matrix(component.name, array))
+            continue
         rows = list(array) if component.parts else [array]
         names = _names(component)
         columns += [pl.Series(name, np.ascontiguousarray(row)) for name, row in zip(names, rows, strict=True)]
@@ -151,6 +158,9 @@ def values_of(frame: pl.DataFrame, components: Iterable[Component]) -> Arrays:
     """Reads components from the columns of a frame."""
     values: Arrays = {}
     for component in components:
+        if component.height is not None:
+            values[component.name] = np.ascontiguousarray(matrix_of(frame[component.name])[0].T)
+            continue
         rows = [frame[name].to_numpy() for name in _names(component)]
         values[component.name] = np.stack(rows) if component.parts else rows[0]
     return values
@@ -158,7 +168,8 @@ def values_of(frame: pl.DataFrame, components: Iterable[Component]) -> Arrays:
 
 def filled(component: Component, length: int) -> Array:
     """An array of `length` identities."""
-    shape = (len(component.parts), length) if component.parts else (length,)
+    height = component.height or len(component.parts)
+    shape = (height, length) if height else (length,)
     return np.full(shape, component.identity, dtype=component.dtype)
 
 
@@ -167,13 +178,28 @@ def identity(component: Component) -> Array:
     return np.dtype(component.dtype).type(component.identity)  # type: ignore[no-any-return]
 
 
+def rows_of_matrix(name: str, matrix: Array) -> pl.Series:
+    """The partials of vectors, one row per entry. A sum may be infinite here: only its answer is NULL then."""
+    height, length = matrix.shape
+    flat = pl.Series(name, np.ascontiguousarray(matrix.T).reshape(-1))
+    return flat.reshape((length, height)) if length else pl.Series(name, [], pl.Array(flat.dtype, height))
+
+
 def _names(component: Component) -> list[str]:
+    if component.size is not None:
+        return [component.name]
     return [f"{component.name}.{part}" for part in component.parts] or [component.name]
 
 
 def _reduced(component: Component, entry_of: Array, values: Array, count: int) -> Array:
     """Reduces one component to one value per entry."""
     values = read_only(values)
+    if component.size is not None and component.operation == SUMS:
+        return vector_partials.reduce_vector_sums(entry_of, values, count)  # type: ignore[no-any-return]
+    if component.size is not None:
+        return vector_partials.reduce_vectors(  # type: ignore[no-any-return]
+            component.operation, identity(component), entry_of, values, count
+        )
     if component.operation == SUMS:
         return entries.reduce_sums(entry_of, values, count)  # type: ignore[no-any-return]
     if component.operation in MERGED:

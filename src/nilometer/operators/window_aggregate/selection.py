@@ -16,6 +16,7 @@ from nilometer.operators.aggregate_items import Grouping
 from nilometer.operators.evaluate.evaluate import compile_predicate
 from nilometer.operators.group_functions import SELECTIVE
 from nilometer.operators.logic import TICK
+from nilometer.operators.window_aggregate.components import of_vectors
 
 if TYPE_CHECKING:
     from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
@@ -26,7 +27,7 @@ def selects(spec: WindowAggregate) -> bool:
     return (
         spec.completeness is None
         and spec.scope.period is not None
-        and all(aggregate.function in SELECTIVE for _, aggregate in spec.items)
+        and all(a.function in SELECTIVE and not of_vectors(a) for _, a in spec.items)
     )
 
 

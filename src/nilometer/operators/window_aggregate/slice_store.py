@@ -261,7 +261,8 @@ def shareable(spec: WindowAggregate) -> tuple[int, int] | None:
         return None
     if scope.grid is not None and (scope.grid.once or scope.grid.by_calendar):
         return None
-    if any(c.operation in MERGED for c in Lifting(spec.items, heard=False).components):
+    held = Lifting(spec.items, heard=False).components
+    if any(c.operation in MERGED or c.size is not None for c in held):
         return None
     length = scope.reach - scope.end
     step = gcd(scope.period, length)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from nilometer.kernels import sliding
+from nilometer.kernels import sliding, vector_partials
 from nilometer.kernels.arrays import Integers
 from nilometer.operators.blocks import Blocks
 from nilometer.operators.frames import from_bytes, to_bytes
@@ -73,6 +73,8 @@ class SlidingState:
         self._components = tuple(components)
         self._pinned = pinned
         self._unbounded = unbounded
+        # An entry of vectors counts as many, for limits and for the room that is kept free.
+        self._weight = 1 + sum(c.height or 0 for c in self._components)
         self._length = 0
         self._names: Integers = np.empty(0, dtype=np.int64)
         self._groups: npt.NDArray[np.int32] = np.empty(0, dtype=np.int32)
@@ -102,7 +104,7 @@ class SlidingState:
         held = len(self._places)
         if count <= held:
             return
-        room = max(count, 2 * held, 64) - held
+        room = max(count, 2 * held, -(-64 // self._weight)) - held
         for component in self._components:
             for stack in (self._front, self._back):
                 stack[component.name] = np.append(stack[component.name], filled(component, room), axis=-1)
@@ -111,10 +113,10 @@ class SlidingState:
 
     def append(self, entries: Partials) -> None:
         """Append entries, in the order of their slices. All slices are later than those already held."""
-        check_kept(len(self) + len(entries))
+        check_kept((len(self) + len(entries)) * self._weight)
         start, end = self._length, self._length + len(entries)
         if end > len(self._names):
-            self._reserve(max(2 * end, 1024))
+            self._reserve(max(2 * end, -(-1024 // self._weight)))
         self._names[start:end] = entries.slices
         self._groups[start:end] = entries.groups
         for component in self._components:
@@ -144,7 +146,11 @@ class SlidingState:
             if c.name == ROWS:
                 continue
             moves = (taken, left, groups, *stacks[c.name], *begin, ends, answered)
-            if c.operation == SUMS:
+            if c.size is not None and c.operation == SUMS:
+                found[c.name] = vector_partials.slide_vector_sums(*moves)
+            elif c.size is not None:
+                found[c.name] = vector_partials.slide_vectors(c.operation, identity(c), *moves)
+            elif c.operation == SUMS:
                 found[c.name] = sliding.slide_sums(*moves)
             elif c.operation in MERGED:
                 found[c.name] = sliding.slide_merged(*moves)
@@ -240,7 +246,11 @@ class SlidingState:
 
     def _rebuild(self, component: Component) -> None:
         moves = (self._groups[: self._length], *self._stacks(component), self._first, self._pivot, self._last)
-        if component.operation == SUMS:
+        if component.size is not None and component.operation == SUMS:
+            vector_partials.rebuild_vector_sums(*moves)
+        elif component.size is not None:
+            vector_partials.rebuild_vectors(component.operation, *moves)
+        elif component.operation == SUMS:
             sliding.rebuild_sums(*moves)
         elif component.operation in MERGED:
             sliding.rebuild_merged(*moves)
@@ -297,8 +307,9 @@ class SlidingState:
             front,
             self._last - count,
         )
-        if len(self._names) > max(8 * kept, _ROOM):
-            self._reserve(max(2 * kept, _ROOM))
+        room = -(-_ROOM // self._weight)
+        if len(self._names) > max(8 * kept, room):
+            self._reserve(max(2 * kept, room))
 
 
 def _roomier(array: Array, room: int, held: int) -> Array:

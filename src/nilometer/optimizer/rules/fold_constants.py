@@ -22,7 +22,7 @@ from nilometer.optimizer.rewriting import flatten, map_expressions
 from nilometer.plan import logical
 from nilometer.plan.logical import Node, transform_plan
 from nilometer.plan.scalar import STRICT, evaluate
-from nilometer.types import BOOLEAN, Kind
+from nilometer.types import BOOLEAN, NESTED, Kind
 
 FALSE = Literal(False, BOOLEAN)
 
@@ -88,7 +88,7 @@ def _null(expression: Expression) -> bool:
 
 
 def _constant(node: Expression) -> bool:
-    if type_of(node).kind in (Kind.LIST, Kind.STRUCT, Kind.NULL):
+    if type_of(node).kind in (*NESTED, Kind.NULL):
         return False
     return all(isinstance(child, Literal) for child in node.children())
 

@@ -55,6 +55,8 @@ def bind_aggregate(
     if node.distinct and name not in (*_DISTINCT, *_NEVER_MATTERS):
         context.fail(f"DISTINCT makes no sense in {name.upper()}()", node)
     arguments = _arguments(binder, node, signature)
+    if node.distinct and type_of(arguments[0]).kind is Kind.VECTOR:
+        context.fail(f"{name.upper()}(DISTINCT ...) is not for vectors", node, hint="leave DISTINCT out")
     try:
         result = signature.result(tuple(map(type_of, arguments)))
     except ValueError as error:

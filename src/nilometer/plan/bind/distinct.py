@@ -8,7 +8,7 @@ from nilometer.language import ast
 from nilometer.plan import logical
 from nilometer.plan.bind.scope import Context
 from nilometer.plan.bind.whole import can_be_whole, whole
-from nilometer.types import Kind
+from nilometer.types import NESTED
 
 
 def distinct(
@@ -24,7 +24,7 @@ def distinct(
             hint="give the stream a window, such as [RANGE 1 HOUR]; ISTREAM SELECT DISTINCT shows each row when it is new",
         )
     for column in node.schema:
-        if column.type.kind in (Kind.LIST, Kind.STRUCT):
+        if column.type.kind in NESTED:
             context.fail(
                 f"{what} cannot compare '{column.name}', a {column.type}",
                 place,

@@ -46,6 +46,7 @@ from nilometer.types import (
     Kind,
     Type,
     parse_time,
+    vector_of,
 )
 
 Hook = Callable[[ast.Expression], Expression]
@@ -63,6 +64,17 @@ def as_float(expression: Expression) -> Expression:
     if isinstance(expression, Literal):
         return Literal(None if expression.value is None else float(expression.value), FLOAT)
     return Call("float", (expression,), FLOAT)
+
+
+def float_vector(expression: Expression) -> Expression:
+    """A vector of INTs as one of FLOATs; a number as a FLOAT."""
+    type_ = type_of(expression)
+    if type_.element is None or type_.size is None:
+        return as_float(expression)
+    if type_.element.kind is Kind.FLOAT:
+        return expression
+    wanted = vector_of(FLOAT, type_.size)
+    return Literal(None, wanted) if isinstance(expression, Literal) else Call("float", (expression,), wanted)
 
 
 class ExpressionBinder:
@@ -284,7 +296,7 @@ class ExpressionBinder:
 
     def _negative(self, node: ast.Expression, operand: Expression) -> Expression:
         kind = type_of(operand).kind
-        if kind not in (Kind.INT, Kind.FLOAT, Kind.DURATION, Kind.NULL):
+        if kind not in (Kind.INT, Kind.FLOAT, Kind.DURATION, Kind.VECTOR, Kind.NULL):
             self.context.fail(f"'-' needs a number, not a value of type {type_of(operand)}", node)
         if isinstance(operand, Literal):
             return Literal(None if operand.value is None else -operand.value, operand.type)
@@ -334,6 +346,13 @@ class ExpressionBinder:
             return self._typed_null(left, known), self._typed_null(right, known)
         if one.numeric and other.numeric:
             return (left, right) if one.kind is other.kind else (as_float(left), as_float(right))
+        if (
+            one.kind is Kind.VECTOR
+            and other.kind is Kind.VECTOR
+            and one.size == other.size
+            and operator in "=!="
+        ):
+            return (left, right) if one == other else (float_vector(left), float_vector(right))
         if one.kind is not other.kind or (
             one.kind not in ORDERED and not (one.kind is Kind.POINT and operator in "=!=")
         ):
@@ -385,6 +404,8 @@ class ExpressionBinder:
             left, one = self._typed_null(left, type_of(right)), other
         if other is Kind.NULL:
             right, other = self._typed_null(right, type_of(left)), one
+        if Kind.VECTOR in (one, other):
+            return self._of_vectors(node, operator, left, right)
         if {one, other} <= {Kind.INT, Kind.FLOAT}:
             if operator == "^":
                 return Call("^", (as_float(left), as_float(right)), FLOAT)
@@ -416,6 +437,27 @@ class ExpressionBinder:
                     if Kind.STRING in (one, other)
                     else self._clash_hint(type_of(left), type_of(right)),
                 )
+
+    def _of_vectors(
+        self, node: ast.Expression, operator: str, left: Expression, right: Expression
+    ) -> Expression:
+        """`+`, `-` and `*` of two vectors of one length, or of a vector and a number, element by element."""
+        sides = [left, right]
+        elements = [type_of(side).element or type_of(side) for side in sides]
+        sizes = {size for side in sides if (size := type_of(side).size) is not None}
+        numeric = all(element.numeric for element in elements)
+        if operator not in ("+", "-", "*") or not numeric or len(sizes) > 1:
+            self.context.fail(
+                f"'{operator}' is not defined for {type_of(left)} and {type_of(right)}",
+                node,
+                hint="vectors of one length are added, subtracted and multiplied, and so are a vector and a number"
+                if operator != "/"
+                else "multiply by 1.0 / x",
+            )
+        if elements[0].kind is not elements[1].kind:
+            sides = [float_vector(side) for side in sides]
+        vector = next(side for side in sides if type_of(side).kind is Kind.VECTOR)
+        return Call(operator, tuple(sides), type_of(vector).plain)
 
     def _seconds(self, side: Expression, other: Kind, operator: str) -> Expression:
         """`now - timeWindow` (Fjords' Query 2): a constant number beside a TIME is a number of seconds."""
@@ -486,7 +528,8 @@ class ExpressionBinder:
         if all(type_.numeric for type_ in known) and any(type_.kind is Kind.FLOAT for type_ in known):
             return [as_float(value) for value in values]
         for value, place in zip(values, places, strict=True):
-            if type_of(value).kind not in (known[0].kind, Kind.NULL):
+            kind = type_of(value).kind
+            if kind not in (known[0].kind, Kind.NULL) or (kind is Kind.VECTOR and type_of(value) != known[0]):
                 self.context.fail(
                     f"{type_of(value)} does not fit beside {known[0]}",
                     place,
@@ -537,7 +580,8 @@ class ExpressionBinder:
                 for argument in arguments
             ]
         try:
-            result = signature.result(tuple(type_of(argument) for argument in arguments))
+            constants = tuple(a.value if isinstance(a, Literal) else None for a in arguments)
+            result = signature.result(tuple(type_of(argument) for argument in arguments), constants)
         except ValueError as error:
             self.context.fail(str(error), node, hint=f"for example {signature.example}")
         if signature.name == "power":

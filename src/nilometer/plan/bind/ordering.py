@@ -18,7 +18,7 @@ from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ExpressionBinder
 from nilometer.plan.bind.scope import Bound, Context, Relation, Scope, quoted
 from nilometer.plan.bind.whole import can_be_whole, whole
-from nilometer.types import FLOAT, INT_MAXIMUM, Column, Kind
+from nilometer.types import FLOAT, INT_MAXIMUM, NESTED, Column, Kind
 
 _ALIAS = "query"
 
@@ -220,7 +220,7 @@ def sorted_by(
     all_keys = list(keys)
     for name in columns:
         column = node.schema[name]
-        if column.type.kind in (Kind.LIST, Kind.STRUCT):
+        if column.type.kind in NESTED:
             if ordering.limit is None and not ordering.offset:
                 continue
             context.fail(
@@ -239,7 +239,7 @@ def _parts(context: Context, value: Expression, place: ast.Node) -> list[Express
     match type_of(value).kind:
         case Kind.POINT:
             return [Call(function, (value,), FLOAT) for function in ("x", "y")]
-        case Kind.LIST | Kind.STRUCT:
+        case Kind.LIST | Kind.STRUCT | Kind.VECTOR:
             context.fail(f"a {type_of(value)} has no order", place, hint="order by another column")
         case _:
             return [value]

@@ -34,7 +34,7 @@ from nilometer.plan.bind.whole import is_whole
 from nilometer.plan.bind.windows import amount_length
 from nilometer.plan.event_time import WindowTime, is_event_time, window_time
 from nilometer.plan.explain.analytic import type_of_item
-from nilometer.types import DURATION, FLOAT, INT, SECOND, Kind
+from nilometer.types import DURATION, FLOAT, INT, NESTED, SECOND, Kind
 
 if TYPE_CHECKING:
     from nilometer.plan.bind.select import SelectBinder
@@ -104,6 +104,12 @@ class OverCalls:
         argument, offset, default = self._arguments(function, node, binder)
         if node.condition is not None:
             argument = self._filtered(function, node, node.condition, argument, binder)
+        if argument is not None and type_of(argument).kind is Kind.VECTOR and function in AGGREGATES:
+            self._context.fail(
+                f"{function}() OVER is not for vectors",
+                node,
+                hint=f"{function}(v) with a window or GROUP BY is",
+            )
         if function is AnalyticFunction.AVG and argument is not None and not type_of(argument).numeric:
             self._context.fail(f"AVG() OVER needs a number, not a value of type {type_of(argument)}", node)
         try:
@@ -254,7 +260,7 @@ class OverCalls:
         partition: list[Expression] = []
         for each in node.partition:
             key = self._value(binder, each)
-            if type_of(key).kind in (Kind.LIST, Kind.STRUCT):
+            if type_of(key).kind in NESTED:
                 self._context.fail(f"a {type_of(key)} cannot be partitioned by", each)
             if key not in partition:
                 partition.append(key)
@@ -404,7 +410,7 @@ class OverCalls:
         return node
 
     def _check_ties(self, node: logical.Node, items: tuple[AnalyticItem, ...]) -> None:
-        unordered = [c.name for c in node.schema if c.type.kind in (Kind.LIST, Kind.STRUCT)]
+        unordered = [c.name for c in node.schema if c.type.kind in NESTED]
         if unordered:
             self._context.fail(
                 f"{items[0].function}() decides ties by all columns, and the list '{unordered[0]}' has no order",

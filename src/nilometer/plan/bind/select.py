@@ -59,7 +59,7 @@ from nilometer.plan.bind.subqueries import (
 )
 from nilometer.plan.bind.unnest import bind_unnest
 from nilometer.plan.bind.whole import can_be_whole, is_whole, reads_now, whole
-from nilometer.types import FLOAT, Kind
+from nilometer.types import FLOAT, NESTED, Kind
 
 _COLLECTION = algebra.Collection
 
@@ -461,7 +461,7 @@ class SelectBinder:
 
     def _add_key(self, bound: Expression, place: ast.Node) -> None:
         self._no_outer(bound, place)
-        if type_of(bound).kind in (Kind.LIST, Kind.STRUCT):
+        if type_of(bound).kind in NESTED:
             self.context.fail(f"a {type_of(bound)} cannot be grouped by", place)
         if any(key.expression == bound for key in self.keys):
             return

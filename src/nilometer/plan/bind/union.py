@@ -15,7 +15,7 @@ from nilometer.plan.bind.distinct import distinct
 from nilometer.plan.bind.expressions import as_float
 from nilometer.plan.bind.scope import Bound, Context, quoted
 from nilometer.plan.bind.whole import can_be_whole, is_whole, whole, with_whole_streams
-from nilometer.types import Kind
+from nilometer.types import NESTED, Kind
 
 
 def bind_union(context: Context, place: ast.Union, left: Bound, right: Bound) -> Bound:
@@ -39,7 +39,7 @@ def bind_bag_operation(context: Context, place: ast.SetOperation, left: Bound, r
             hint="give both streams a window, such as [RANGE 1 HOUR]",
         )
     for column in sides[0].schema:
-        if column.type.kind in (Kind.LIST, Kind.STRUCT):
+        if column.type.kind in NESTED:
             context.fail(f"{word} cannot compare '{column.name}', a {column.type}", place)
     if not place.all:
         sides = (distinct(context, sides[0], place.left), distinct(context, sides[1], place.right))

@@ -8,7 +8,7 @@ from nilometer.language.vocabulary import CALENDAR_SPELLINGS
 from nilometer.plan import logical
 from nilometer.plan.bind.parameters import Length, length_of, parameter_length
 from nilometer.plan.bind.scope import Context, nearest
-from nilometer.types import Kind, format_duration
+from nilometer.types import NESTED, format_duration
 
 
 def amount_length(context: Context, amount: ast.Amount, default_unit: str | None = None) -> Length:
@@ -158,7 +158,7 @@ def _keys(context: Context, names: tuple[ast.Name, ...], stream: logical.Node, r
                 name,
                 hint=nearest(name.parts[-1], list(known)) or "such as PER id",
             )
-        if column.type.kind in (Kind.LIST, Kind.STRUCT):
+        if column.type.kind in NESTED:
             context.fail(f"a {column.type} cannot count rows of its own", name)
         found.append(column.name)
     return tuple(found)

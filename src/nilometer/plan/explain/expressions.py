@@ -43,6 +43,7 @@ from nilometer.types import (
     DURATION,
     FLOAT,
     INT,
+    NESTED,
     NULL,
     POINT,
     STRING,
@@ -52,15 +53,14 @@ from nilometer.types import (
     Schema,
     Type,
     list_of,
+    vector_of,
 )
 
 _WORD = r"[^\W\d]\w*"
 _NAME = re.compile(rf"{_WORD}(?:\.{_WORD}){{0,2}}\Z")
 _LINE_ENDS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\\]")
 
-_NULLS = {
-    f"null_{kind.lower()}": Type(kind) for kind in Kind if kind not in (Kind.NULL, Kind.LIST, Kind.STRUCT)
-}
+_NULLS = {f"null_{kind.lower()}": Type(kind) for kind in Kind if kind not in (Kind.NULL, *NESTED)}
 
 
 class PlanTextError(NilometerError):
@@ -92,6 +92,8 @@ def _escape(node: Expression) -> Expression:
     match node:
         case ColumnReference(name, type_):
             return ColumnReference(print_name(name), type_)
+        case Literal(None, Type(element=Type() as element, size=int() as size) as type_):
+            return Call(f"null_{element.kind.lower()}_vector", (Literal(size, INT),), type_)
         case Literal(None, type_) if type_.kind is not Kind.NULL:
             return Call(f"null_{type_.kind.lower()}", (), type_)
         case Literal(tuple() as items, Type(kind=Kind.LIST) as type_):
@@ -211,7 +213,7 @@ def _binary(operator: str, left: Expression, right: Expression) -> Expression:
         return Call(operator, (left, right), FLOAT)
     if kinds == (Kind.TIME, Kind.TIME):
         return Call(operator, (left, right), DURATION)
-    return Call(operator, (left, right), type_of(left).plain)
+    return Call(operator, (left, right), type_of(right if kinds[1] is Kind.VECTOR else left).plain)
 
 
 def _read_cast(operand: Expression, name: str, safe: bool) -> Expression:
@@ -236,6 +238,8 @@ def _read_call(name: str, arguments: tuple[Expression, ...], distinct: bool) -> 
     match name, arguments:
         case _, () if name in _NULLS:
             return Literal(None, _NULLS[name])
+        case "null_int_vector" | "null_float_vector", (Literal(int() as size),):
+            return Literal(None, vector_of(INT if "int" in name else FLOAT, size))
         case "list", _:
             items = tuple(item for item in arguments if isinstance(item, Literal))
             element = next((item.type for item in items if item.type != NULL), NULL)
@@ -246,6 +250,8 @@ def _read_call(name: str, arguments: tuple[Expression, ...], distinct: bool) -> 
             return Call("negative", (operand,), type_of(operand))
         case "in_nothing", (operand,):
             return InList(operand, ())
+        case "float", (operand,) if type_of(operand).kind is Kind.VECTOR:
+            return Call("float", (operand,), vector_of(FLOAT, type_of(operand).size or 1))
         case "float", (operand,):
             return Call("float", (operand,), FLOAT)
         case "grid_back", _:
@@ -257,7 +263,8 @@ def _read_call(name: str, arguments: tuple[Expression, ...], distinct: bool) -> 
     # Behind the arguments of an aggregate stand the columns that order its rows.
     own = arguments[: signature.most] if aggregate else arguments
     try:
-        result = signature.result(tuple(type_of(argument) for argument in own))
+        constants = tuple(a.value if isinstance(a, Literal) else None for a in own)
+        result = signature.result(tuple(type_of(argument) for argument in own), constants)
     except ValueError as error:
         raise PlanTextError(str(error)) from None
     if aggregate:

@@ -18,7 +18,7 @@ from nilometer.plan.reference.bags import holds
 from nilometer.plan.reference.feed import Feed, Reading
 from nilometer.plan.reference.rows import Row, Values
 from nilometer.plan.reference.watermark import arrive, feed_of
-from nilometer.types import Column, Kind
+from nilometer.types import INT, Column, Kind
 
 
 def acquire(node: Acquire, feeds: Mapping[str, Feed], sensors: Mapping[str, Sequence[Sensor]]) -> list[Row]:
@@ -72,6 +72,10 @@ def _entered(value: Any, column: Column) -> Any:
     match column.type.kind:
         case Kind.FLOAT:
             return None if math.isnan(value) else float(value)
+        case Kind.VECTOR:
+            whole = column.type.element == INT
+            elements = tuple(each if whole else float(each) for each in value)
+            return elements if all(map(math.isfinite, elements)) else None
         case Kind.POINT:
             x, y = value
             return (float(x), float(y))
