@@ -662,7 +662,10 @@ class Station:
         self.manager.attend(CATCHING_UP, behind.values())
         try:
             adapters = [self._adapters[key] for key in behind]
-            while self.manager.poll() or not all(getattr(adapter, "caught_up", True) for adapter in adapters):
+            # Only these: a source that always has readings would never let this end.
+            while self.manager.poll(behind) or not all(
+                getattr(adapter, "caught_up", True) for adapter in adapters
+            ):
                 pass
             if self._together:
                 self._shared.held_logs = {}

@@ -16,7 +16,7 @@ retried, and touches no other stream. The manager runs in one thread, and only `
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Self
 
@@ -157,14 +157,14 @@ class StreamManager:
 
     # ---- the loop --------------------------------------------------------------------------------------------------------
 
-    def poll(self) -> bool:
-        """Give every source a turn. Returns whether anything was read or made durable: then another poll may
-        be worthwhile at once."""
+    def poll(self, only: Collection[str] | None = None) -> bool:
+        """Give every source a turn, or only those of these streams. Returns whether anything was read or made
+        durable: then another poll may be worthwhile at once."""
         if self.clocks.look():
             for source in self._sources.values():
                 source.clock_jumped()
         brought = False
-        names = list(self._sources)
+        names = [name for name in self._sources if only is None or name in only]
         self._first = (self._first + 1) % max(1, len(names))
         for name in names[self._first :] + names[: self._first]:
             source = self._sources[name]
@@ -174,8 +174,8 @@ class StreamManager:
                 for listener in self.listeners:
                     listener(name, result)
             source.write()
-        for source in self._sources.values():
-            brought |= source.settle()
+        for name in names:
+            brought |= self._sources[name].settle()
         for name, source in list(self._closing.items()):
             if source.finish():
                 del self._closing[name]
