@@ -20,7 +20,14 @@ from nilometer.algebra.analytic import (
 from nilometer.algebra.grid import Grid, GridUnit
 from nilometer.algebra.table_function import Frame as FunctionFrame
 from nilometer.algebra.table_function import FunctionCall, OptionValue, TableFunction
-from nilometer.algebra.table_functions.phenomena import ARRIVALS, CANDIDATES, CURRENT, PHENOMENA, PREDICT
+from nilometer.algebra.table_functions.phenomena import (
+    ARRIVALS,
+    CANDIDATES,
+    CURRENT,
+    MEMBERSHIP,
+    PHENOMENA,
+    PREDICT,
+)
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now
 from nilometer.operators.aggregate import Aggregate
@@ -305,6 +312,12 @@ CASES: list[Case] = [
     ),
     Case("as-of join", AsofJoin(R, S, KEYS), (stream_of_r, stream_of_s)),
     Case("as-of join, within", AsofJoin(R, S, KEYS, 3), (stream_of_r, stream_of_s)),
+    Case("as-of join, before", AsofJoin(R, S, KEYS, None, before=True), (stream_of_r, stream_of_s)),
+    Case(
+        "as-of join, sensed and named, before",
+        AsofJoin(R, S, (), None, STRING, before=True),
+        (Input(STREAM, R, STRING, 4), stream_of_s),
+    ),
     Case(
         "as-of join, sensed and named",
         AsofJoin(R, S, (), 2, STRING),
@@ -369,6 +382,14 @@ CASES: list[Case] = [
         Case(f"{function.operator}, {next(iter(options))}", tracked(function, options), (Input(STREAM, AIR),))
         for function in (PHENOMENA, CURRENT)
         for options in ALIKE
+    ),
+    *(
+        Case(
+            f"membership, {', '.join(more)}",
+            tracked(MEMBERSHIP, ALIKE[0] | more),
+            (Input(STREAM, AIR),),
+        )
+        for more in ({"HOPS": 2}, {"HOPS": 1, "HORIZON": 6})
     ),
     Case("predictions", tracked(PREDICT, ALIKE[0] | {"HORIZON": 6}), (Input(STREAM, AIR),)),
     Case(

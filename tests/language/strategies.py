@@ -347,6 +347,7 @@ def selects(depth: int = DEPTH) -> st.SearchStrategy[ast.Select]:
         st.booleans(),
         st.sampled_from([None, "NULL", "PREVIOUS"]),
         st.none() | values,
+        st.none() | st.builds(ast.Guided, names, st.none() | st.integers(0, 99).map(ast.Amount)),
     ).map(_with_memory)
 
 

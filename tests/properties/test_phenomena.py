@@ -70,7 +70,7 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
     text = " ".join(filter(None, parts))
     if "NEIGHBOURS WITHIN 0" not in text and "NEIGHBOURS WITHIN" in text and draw(st.booleans()):
         function = draw(st.sampled_from(("PREDICT", "ARRIVALS")))
-        return coordinates, kind, f"SELECT * FROM {function}({text}, 7 SECONDS)", *_log(draw, kind)
+        return coordinates, kind, f"SELECT * FROM {function}({text}, 7 SECONDS)", *readings_of(draw, kind)
     query = draw(
         st.sampled_from(
             (
@@ -81,10 +81,10 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
             )
         )
     )
-    return coordinates, kind, query, *_log(draw, kind)
+    return coordinates, kind, query, *readings_of(draw, kind)
 
 
-def _log(draw: Any, kind: str) -> tuple[list[dict[str, Any]], list[tuple[int, int]]]:
+def readings_of(draw: Any, kind: str) -> tuple[list[dict[str, Any]], list[tuple[int, int]]]:
     """Readings, and pairs of neighbours."""
     steps = st.tuples(
         st.integers(0, 2),

@@ -123,7 +123,7 @@ def _leaves(node: physical.Node, hops: tuple[Hop | Patience, ...], by_time: bool
                 kept = node.kept(port)
                 above = hops if kept is None else (Patience(kept), *hops)
                 yield from _leaves(child, above, True)
-        case physical.AsofJoin():
+        case physical.AsofJoin(before=False):
             for child in node.inputs:
                 yield from _leaves(child, hops, True)
         case physical.Union() if mixed(node):

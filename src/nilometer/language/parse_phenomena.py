@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
-from nilometer.algebra.table_functions.phenomena import DEFINITION
+from dataclasses import replace
+
+from nilometer.algebra.table_functions.phenomena import AHEAD, DEFINITION, GUIDE, REACH
 from nilometer.language import ast
 from nilometer.language.cursor import Cursor
 from nilometer.language.parse_expressions import parse_expression
@@ -22,6 +24,8 @@ def parse_definition(cursor: Cursor) -> ast.PhenomenonSource:
     column = cursor.name("the column of the readings")
     settings = parse_options(cursor, DEFINITION)
     condition = parse_expression(cursor) if cursor.accept("WHERE") else None
+    if condition is not None and cursor.at("GUIDE"):
+        settings += parse_options(cursor, replace(DEFINITION, options=(GUIDE, AHEAD, REACH)))
     return ast.PhenomenonSource(
         extent, column, in_declared_order(DEFINITION, settings), condition, span=cursor.span_from(start)
     )

@@ -245,6 +245,7 @@ def _select(cursor: Cursor) -> ast.Select:
     bounds = _bounds(cursor)
     memory, shed = _memory(cursor) if bounds else ((), None)
     where = parse_expression(cursor) if cursor.accept("WHERE") else None
+    guided = _guided(cursor)
     group_by: tuple[ast.Expression, ...] = ()
     if at_groupby(cursor):
         cursor.advance()
@@ -274,8 +275,26 @@ def _select(cursor: Cursor) -> ast.Select:
         distinct,
         fill,
         qualify,
+        guided,
         span=cursor.span_from(start),
     )
+
+
+def _guided(cursor: Cursor) -> ast.Guided | None:
+    """`GUIDED BY smoke [REACH 2]`."""
+    start = cursor.token.start
+    if not cursor.at("GUIDED"):
+        return None
+    cursor.advance()
+    cursor.expect("BY")
+    name = cursor.name("a phenomenon")
+    reach = None
+    if cursor.accept("REACH"):
+        place = cursor.token
+        if place.kind is not INT:
+            cursor.fail("a whole number", hint="such as GUIDED BY smoke REACH 2")
+        reach = ast.Amount(parse_number(cursor), span=place.span)
+    return ast.Guided(name, reach, span=cursor.span_from(start))
 
 
 def _list_is_enclosed(cursor: Cursor) -> bool:

@@ -89,6 +89,9 @@ def _select(query: ast.Select) -> str:
         parts.append(f"SHED {query.shed}")
     if query.where is not None:
         parts.append(f"WHERE {print_expression(query.where)}")
+    if query.guided is not None:
+        reach = "" if query.guided.reach is None else f" REACH {amount(query.guided.reach)}"
+        parts.append(f"GUIDED BY {identifier(query.guided.phenomenon)}{reach}")
     if query.group_by:
         parts.append("GROUP BY " + ", ".join(map(print_expression, query.group_by)))
     if query.having is not None:

@@ -10,6 +10,8 @@ tick is that time, so that they are not behind a watermark that passed the left'
 right tuple is kept while it can be the latest of some left tuple: per key the last one before the watermark
 (last_rows.py) and all beyond it. WITHIN also drops those that are too old.
 
+With `before` all this goes by ticks: the right tuple's is less than the left's, which keeps its own.
+
 >>> from nilometer.types import Column
 >>> rain, depth = Schema((Column("rain", INT),)), Schema((Column("depth", INT),))
 >>> logic = AsofJoin(rain, depth, within=5).build()
@@ -58,9 +60,11 @@ class AsofJoin:
     within: int | None = None
     left_id_type: Type = INT
     right_id_type: Type = INT
+    before: bool = False
 
     def __post_init__(self) -> None:
         require(self.within is None or self.within >= 0, "ASOF JOIN within a negative time")
+        require(self.within is None or not self.before, "ASOF JOIN by ticks within a time")
         for left_key, right_key in self.keys:
             require_columns(left_key, self.left, "an ASOF key")
             require_columns(right_key, self.right, "an ASOF key")
@@ -85,18 +89,20 @@ class AsofJoinLogic:
 
     def __init__(self, spec: AsofJoin) -> None:
         self._within = spec.within
+        self._clock = TICK if spec.before else TIME
+        self._gap = int(spec.before)
         self._names = [f"@key{number}" for number in range(len(spec.keys))]
         self._left_keys = [compile_expression(left_key) for left_key, _ in spec.keys]
         self._right_keys = [compile_expression(right_key) for _, right_key in spec.keys]
         self._columns = frames.stream_dtypes(spec.schema, spec.id_type)
-        self._left = Waiting(frames.stream_dtypes(spec.left, spec.left_id_type), gate=TIME)
+        self._left = Waiting(frames.stream_dtypes(spec.left, spec.left_id_type), gate=self._clock)
         self._visible = list(spec.right.names)
         key_types = {name: _key_dtype(pair) for name, pair in zip(self._names, spec.keys, strict=True)}
         right = frames.stream_dtypes(spec.right, spec.right_id_type)
         self._right_input = right
         self._right_columns = right | key_types
-        self._right = Waiting(self._right_columns, gate=TIME)
-        self._latest = LastRows(self._names, self._right_columns, TIME)
+        self._right = Waiting(self._right_columns, gate=self._clock)
+        self._latest = LastRows(self._names, self._right_columns, self._clock)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         if port == 0:
@@ -113,29 +119,31 @@ class AsofJoinLogic:
         # Tuples released now are later, on either side, than tuples released before.
         left = self._left.release(progress.watermark)
         right = stream_order(self._right.release(progress.watermark), self._visible)
+        if self._gap:
+            right = right.sort(TICK, maintain_order=True)
         joined = self._join(left, right) if left.height else frames.empty(self._columns)
         self._remember(right, progress.watermark)
         return Output(joined, no_evaluations())
 
     def _join(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
-        left = pl.DataFrame(gather(left, stable_order(left[TIME].to_numpy())))
+        left = pl.DataFrame(gather(left, stable_order(left[self._clock].to_numpy())))
         keys = [key(left).alias(name) for name, key in zip(self._names, self._left_keys, strict=True)]
         known = self._latest.of(pl.DataFrame(keys) if keys else left)
-        right = frames.concatenate([known.sort(TIME), right], self._right_columns)
+        right = frames.concatenate([known.sort(self._clock), right], self._right_columns)
         places = self._places(left, keys, right)
         if self._within is not None and right.height:
             times = right[TIME].to_numpy()
             near = left[TIME].to_numpy() - times[places] <= self._within
             places = np.where((places >= 0) & near, places, -1)
         rows = left.hstack(gather(right.select(self._visible), _nullable(places)))
-        return rows.with_columns(left[TIME].alias(TICK)).select(*self._columns)
+        return rows.with_columns(left[self._clock].alias(TICK)).select(*self._columns)
 
     def _places(self, left: pl.DataFrame, keys: list[pl.Series], right: pl.DataFrame) -> Integers:
         """Returns per left row the place of the latest right row of equal keys, or -1. Both sides are in time
         order.
         """
         # An as-of search returns the last of the rows that are not later, so equal times are in order, too.
-        times, targets = left[TIME].to_numpy(), right[TIME].to_numpy()
+        times, targets = left[self._clock].to_numpy() - self._gap, right[self._clock].to_numpy()
         if not self._names:
             return np.searchsorted(targets, times, side="right").astype(np.int64) - 1
         theirs, mine = right.select(self._names), pl.DataFrame(keys)

@@ -60,8 +60,8 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
             if call.function.first is not None:
                 below = physical.TableFunction(below, call.lower)
             return physical.TableFunction(below, call, None if beside is None else choose(beside))
-        case logical.AsofJoin(left, right, keys, within):
-            return physical.AsofJoin(choose(left), choose(right), keys, within)
+        case logical.AsofJoin(left, right, keys, within, before):
+            return physical.AsofJoin(choose(left), choose(right), keys, within, before)
         case logical.WindowJoin():
             return window_join(node, tuple(map(choose, node.streams)))
         case logical.TimeWindow(input, start, end, slide, open_start, grid):

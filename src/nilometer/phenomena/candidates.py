@@ -8,7 +8,8 @@ n = 0: it is a candidate no more.
 
 With WITHIN, which compares the readings of neighbours, there is a row for each reading, at its first evaluation.
 
-PH_SOURCES gives these rows, and a row without a class for each source that is elsewhere than before.
+PH_SOURCES gives these rows, and a row without a class for each source that is heard first or is elsewhere
+than before.
 
 The state is the slices in the window, the readings beyond the watermark, and each source's place (RISING, FALLING:
 and its last reading).
@@ -103,7 +104,7 @@ class CandidatesLogic:
         )
         self._readings = head | {FIRST: pl.Int64(), CLASS: klass} | own
         self._waiting = Waiting(self._readings, gate=FIRST)
-        self._places = Places(id_dtype) if len(call.columns) > 1 else None
+        self._places = Places(id_dtype) if len(call.columns) > 1 or spec.places else None
         self._before = frames.empty({ID: id_dtype, TIME: pl.Int64(), VALUE: frames.dtype(value.plain)})
         self._saved = frames.Saved()
         slices: frames.Dtypes = {ID: id_dtype, CLASS: klass, FIRST: pl.Int64(), LAST: pl.Int64()}
@@ -122,8 +123,11 @@ class CandidatesLogic:
         tick, value = pl.col(TICK), pl.col(call.columns[0])
         first = (-((-tick) // self._slide) * self._slide).alias(FIRST)
         if self._places is not None:
-            place = pl.col(call.columns[1])
-            x, y = place.struct.field("x"), place.struct.field("y")
+            if len(call.columns) > 1:
+                place = pl.col(call.columns[1])
+                x, y = place.struct.field("x"), place.struct.field("y")
+            else:
+                x = y = pl.lit(None, dtype=pl.Float64)
             whole = x.is_finite() & y.is_finite()
             self._places.add(
                 rows.select(

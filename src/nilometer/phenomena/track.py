@@ -1,4 +1,5 @@
-"""PH_TRACK, PH_CURRENT: changes of candidates -> updates of phenomena, or at each evaluation those there are.
+"""PH_TRACK, PH_CURRENT, PH_MEMBERS: changes of candidates -> updates of phenomena, at each evaluation those there are,
+or who came to one and who left.
 
 One place sees the candidates of all sources. PH_TRACK works only at evaluations at which a candidate changes;
 PH_CURRENT gives windows, at every evaluation. PH_PREDICT says where those there are will be, and PH_ARRIVALS whom they
@@ -29,6 +30,7 @@ from nilometer.operators.stored_versions import StoredVersions
 from nilometer.operators.validation import require
 from nilometer.operators.waiting import Waiting
 from nilometer.phenomena.links import Links
+from nilometer.phenomena.membership import Membership
 from nilometer.phenomena.neighbours import Everyone, Listed, Near, Neighbours
 from nilometer.phenomena.phenomenon import Change, Phenomenon, Shape, Update
 from nilometer.phenomena.readings import Readings, place_of
@@ -101,7 +103,9 @@ class TrackLogic:
         self._everyone = Whereabouts(source) if call.function is words.ARRIVALS else None
         self._waiting = Waiting(frames.stream_dtypes(spec.input, call.id_type.plain))
         schema = spec.schema
-        self._output = frames.window_dtypes(schema) if self._windows else frames.stream_dtypes(schema, STRING)
+        self._membership = Membership.of(call, spec.input)
+        of = STRING if self._membership is None else call.id_type.plain
+        self._output = frames.window_dtypes(schema) if self._windows else frames.stream_dtypes(schema, of)
         epsilon, strength = call[words.WITHIN], call["STRENGTH"]
         assert isinstance(strength, int)
         links = Links(epsilon, strength) if isinstance(epsilon, float) else None
@@ -119,6 +123,7 @@ class TrackLogic:
         self._tracker = Tracker(shape_of(call, spec.input), neighbours, links)
         self._stored = Stored(call, spec.input)
         self._next = INT_MINIMUM
+        self._arriving: dict[int, list[Row]] = {}
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         if port == 1:
@@ -141,7 +146,9 @@ class TrackLogic:
             return self._nothing()
         end = ceil_to(progress.watermark, self._slide)  # the first evaluation that is not complete
         rows = self._waiting.release(progress.watermark)
-        if self._windows:
+        if self._membership is not None:
+            made = self._members(since, end, rows)
+        elif self._windows:
             made = self._evaluations(since, end, rows)
         elif self._ahead:
             made = self._ahead_of(since, end, rows, self._arrivals if self._everyone else self._predictions)
@@ -163,14 +170,23 @@ class TrackLogic:
         alias = self._call.alias
         columns = [f"{alias}.{name}" for name in ("value", "n", "sum", "low", "high", "place")]
         arriving: dict[int, list[Row]] = {}
+        self._arriving = arriving
         for row in rows.sort(TICK, ID, POSITION, *columns[:3]).select(TICK, ID, *columns).iter_rows():
             arriving.setdefault(max(since, ceil_to(row[0], self._slide)), []).append(row)
         versions = {ceil_to(max(each, since), self._slide) for each in self._versions}
         leaving: Set[int] = set() if self._readings is None else self._readings.leaving
         if self._windows or self._ahead:
-            for tick in range(since, end, self._slide):
+            upcoming = deque(sorted({*arriving, *versions}))
+            tick = since
+            while tick < end:
+                while upcoming and upcoming[0] <= tick:
+                    upcoming.popleft()
                 due = tick in arriving or tick in versions or tick in leaving
                 yield tick, self._step(tick, arriving.get(tick, ())) if due else []
+                tick += self._slide
+                if not self._windows and not self._tracker.phenomena:
+                    # Nothing is there to be predicted: on to the next change, be it years away.
+                    tick = max(tick, min((*leaving, *([upcoming[0]] if upcoming else [])), default=end))
             return
         ticks = deque(sorted({*arriving, *versions}))
         while (tick := min((*leaving, *([ticks[0]] if ticks else [])), default=end)) < end:
@@ -237,6 +253,15 @@ class TrackLogic:
         ticks = pl.Series(range(since, end, self._slide), dtype=pl.Int64)
         return Output(self._frame(made), frames.evaluations(ticks))
 
+    def _members(self, since: int, end: int, rows: pl.DataFrame) -> Output:
+        assert self._membership is not None
+        made: list[Row] = []
+        for tick, updates in self._steps(since, end, rows):
+            heard = self._arriving.get(tick, ())
+            for source, inside in self._membership.step(tick, updates, heard, self._tracker):
+                made.append((tick, tick, source, None, tick, source, inside))
+        return Output(self._frame(made), no_evaluations())
+
     def _ahead_of(
         self,
         since: int,
@@ -293,6 +318,7 @@ class TrackLogic:
 
     def snapshot(self) -> dict[str, bytes]:
         panes = self._waiting.snapshot("waiting") | self._stored.snapshot(self._tracker)
+        panes |= {} if self._membership is None else self._membership.snapshot()
         panes |= {} if self._pairs is None else self._pairs.to_panes()
         panes |= {} if self._readings is None else self._readings.snapshot(self._tracker, self._call)
         panes |= {} if self._everyone is None else self._everyone.snapshot()
@@ -305,6 +331,8 @@ class TrackLogic:
         meta = json.loads(panes["meta"])
         self._next, self._versions = meta["next"], meta["versions"]
         self._given = [frames.from_bytes(panes[name]) for name in sorted(panes) if name.startswith("given ")]
+        if self._membership is not None:
+            self._membership.restore(panes)
         if self._pairs is not None:
             self._pairs.from_panes(panes)
             if self._next > INT_MINIMUM:

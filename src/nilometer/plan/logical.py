@@ -388,14 +388,17 @@ class AsofJoin(_Double):
 
     Ties go to the last by (id, position). A right tuple older than `within` is no match; without a match the
     right columns are NULL. NULL keys match nothing. The row keeps the left tuple's time, id and position.
+    `before`: the right tuple is the last of a tick strictly before the left one's, which keeps its tick, too.
     """
 
     keys: tuple[tuple[Expression, Expression], ...]
     within: int | None
+    before: bool = False
 
     def __post_init__(self) -> None:
         for side in self.inputs:
             require(side.collection is Collection.STREAM, "ASOF JOIN of what is not a stream")
+        require(self.within is None or not self.before, "ASOF JOIN by ticks within a time")
         for left, right in self.keys:
             _check_expression(left, self.left.schema, "an ASOF key")
             _check_expression(right, self.right.schema, "an ASOF key")

@@ -316,13 +316,15 @@ class TableFunction(Single):
 
 @dataclass(frozen=True)
 class AsofJoin(Double):
-    """Joins each left tuple with the latest right tuple of equal keys at or before it."""
+    """Joins each left tuple with the latest right tuple of equal keys at or before it; with `before`, of a tick
+    strictly before it."""
 
     operator = "ASOF_JOIN"
     attribute_sensitive = True
 
     keys: tuple[tuple[Expression, Expression], ...]
     within: int | None
+    before: bool = False
 
     @cached_property
     def schema(self) -> Schema:

@@ -11,7 +11,7 @@ from typing import Final
 
 from nilometer.algebra.table_function import TableFunction
 from nilometer.algebra.table_functions.latest import LATEST
-from nilometer.algebra.table_functions.phenomena import ARRIVALS, CURRENT, PHENOMENA, PREDICT
+from nilometer.algebra.table_functions.phenomena import ARRIVALS, CURRENT, MEMBERSHIP, PHENOMENA, PREDICT
 from nilometer.algebra.table_functions.resample import RESAMPLE
 from nilometer.algebra.table_functions.session import SESSION
 from nilometer.algebra.table_functions.silent import SILENT
@@ -19,7 +19,10 @@ from nilometer.algebra.table_functions.similar import SIMILAR
 
 TABLE_FUNCTIONS: Final[dict[str, TableFunction]] = {
     each.name: each
-    for each in (SIMILAR, SILENT, LATEST, RESAMPLE, SESSION, PHENOMENA, CURRENT, PREDICT, ARRIVALS)
+    for each in (
+        *(SIMILAR, SILENT, LATEST, RESAMPLE, SESSION),
+        *(PHENOMENA, CURRENT, PREDICT, ARRIVALS, MEMBERSHIP),
+    )
 }
 
 
@@ -33,6 +36,7 @@ __all__ = [
     "ARRIVALS",
     "CURRENT",
     "LATEST",
+    "MEMBERSHIP",
     "PHENOMENA",
     "PREDICT",
     "RESAMPLE",

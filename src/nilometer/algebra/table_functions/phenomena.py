@@ -1,5 +1,5 @@
 """PHENOMENA, CURRENT: groups of neighbouring sensors that read alike, how they change, and which there are. PREDICT,
-ARRIVALS: where they will be, and whom they will reach.
+ARRIVALS: where they will be, and whom they will reach. MEMBERSHIP: who is in one.
 
 A phenomenon is defined on a column of a stream (docs/phenomena.md has the whole law):
 
@@ -34,6 +34,7 @@ from nilometer.algebra.table_function import (
     Windowing,
 )
 from nilometer.types import (
+    BOOLEAN,
     FLOAT,
     INT,
     POINT,
@@ -207,9 +208,57 @@ MOTION: Final = (PRECISION, SPEED, STEADY, GROWTH)
 LOCATED = Option(
     "LOCATED AT", OptionKind.NAME, example="position", meaning="the column with a mobile sensor's place"
 )
+GUIDE = Option(
+    "GUIDE FAST",
+    (OptionKind.DURATION, "IDLE", OptionKind.DURATION),
+    least=1,
+    example="1 MINUTE IDLE 10 MINUTES",
+    meaning="how often the sensors at a phenomenon are asked, and how often the others",
+)
+REACH = Option(
+    "REACH",
+    OptionKind.WHOLE,
+    least=0,
+    most=1_000,
+    example="2",
+    meaning="how many steps from neighbour to neighbour count as near a member",
+)
+AHEAD = Option(
+    "AHEAD",
+    OptionKind.DURATION,
+    least=0,
+    example="20 MINUTES",
+    meaning="how long before a predicted region reaches a sensor it counts as near",
+)
+HOPS = Option(
+    "HOPS",
+    OptionKind.WHOLE,
+    least=0,
+    most=1_000,
+    example="2",
+    meaning="sensors so many steps from neighbour to neighbour away from a member count, too",
+)
+SOON = Option(
+    "HORIZON",
+    OptionKind.DURATION,
+    least=0,
+    example="20 MINUTES",
+    meaning="sensors that a predicted region reaches so soon count, too",
+)
 NAMED = Option("NAMED", OptionKind.NAME, example="smoke", meaning="how the ids of the phenomena begin")
 METRES = Option(
     "METRES", OptionKind.NUMBER, least=0, example="1000.0", meaning="the length of the places' unit in metres"
+)
+GUIDED = Option(
+    GUIDE.word,
+    (
+        *(OptionKind.DURATION, "IDLE", OptionKind.DURATION),
+        *("AHEAD", OptionKind.DURATION, "REACH", OptionKind.WHOLE),
+    ),
+    least=0,
+    example="1 MINUTE IDLE 10 MINUTES AHEAD 20 MINUTES REACH 2",
+    meaning="how often which sensors are asked while a query follows the phenomenon",
+    emission_only=True,
 )
 
 
@@ -238,6 +287,9 @@ DEFINITION = TableFunction(
         BUFFER,
         *MOTION,
         LOCATED,
+        GUIDE,
+        AHEAD,
+        REACH,
     ),
 )
 """What CREATE PHENOMENON and `ON` take. It is no function of FROM itself."""
@@ -254,6 +306,7 @@ BOUND: Final = (
     *MOTION,
     NAMED,
     METRES,
+    GUIDED,
 )
 """The options of a bound call."""
 
@@ -404,6 +457,11 @@ def predicted_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
     )
 
 
+def membership_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:  # noqa: ARG001 - of any input
+    """A sensor that came to a phenomenon, or left."""
+    return (Column("time", TIME), Column("id", call.id_type.plain), Column("inside", BOOLEAN))
+
+
 _NUMERIC = (Kind.INT, Kind.FLOAT)
 _COMPARABLE = (Kind.INT, Kind.FLOAT, Kind.STRING, Kind.BOOLEAN, Kind.TIME, Kind.DURATION)
 
@@ -546,4 +604,33 @@ ARRIVALS = replace(
     example="ARRIVALS(smoke, 4 HOURS)",
     gives=arrival_columns,
     first=SOURCES,
+)
+
+
+def _refuses_membership(call: FunctionCall, input: Schema) -> Refusal | None:
+    ahead, frame = call[SOON.word], call.window
+    if ahead and call[NEAR] is None:
+        return Refusal("HORIZON needs a distance to measure movements by", "add NEIGHBOURS WITHIN 60 KM")
+    if isinstance(ahead, int) and isinstance(frame, Frame) and ahead // frame.slide > MOST_STEPS:
+        return Refusal(
+            f"HORIZON looks {ahead // frame.slide:,} evaluations ahead", f"{MOST_STEPS:,} are the most"
+        )
+    return refuses(call, input)
+
+
+MEMBERSHIP = TableFunction(
+    name="MEMBERSHIP",
+    algorithm="PH_MEMBERS",
+    description="which sensors come to and leave these groups, and those near them or in their way",
+    example="MEMBERSHIP(smoke HOPS 2 HORIZON 20 MINUTES)",
+    gives=membership_columns,
+    output=Output.EVENTS,
+    divides=_ONE_BUCKET,
+    options=(*BOUND, HOPS, SOON),
+    behind=(HOPS.word, SOON.word),
+    most_columns=2,
+    windowing=Windowing.WITHIN,
+    first=SOURCES,
+    refuses=_refuses_membership,
+    defined=DEFINITION,
 )

@@ -12,7 +12,7 @@ from nilometer.catalog.functions.arguments import (
 )
 from nilometer.catalog.functions.signature import FunctionKind, FunctionSignature
 from nilometer.catalog.functions.type_rules import always, element, first
-from nilometer.types import FLOAT
+from nilometer.types import BOOLEAN, FLOAT
 
 SPECIAL_FORMS: Final[tuple[FunctionSignature, ...]] = (
     FunctionSignature(
@@ -47,6 +47,15 @@ SPECIAL_FORMS: Final[tuple[FunctionSignature, ...]] = (
         always(FLOAT),
         "the readings in the window over those expected; NULL without a rate",
         "COMPLETENESS()",
+    ),
+    FunctionSignature(
+        "inside",
+        FunctionKind.SPECIAL,
+        (SCALAR_VALUE,),
+        always(BOOLEAN),
+        "whether the reading's sensor was a member of a phenomenon at the last evaluation before it",
+        "INSIDE(smoke)",
+        optional=(SCALAR_VALUE,),
     ),
     FunctionSignature(
         "unnest",

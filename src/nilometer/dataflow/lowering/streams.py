@@ -30,7 +30,13 @@ def lag(node: Lag, flow: Dataflow) -> int:
 def asof_join(node: AsofJoin, flow: Dataflow) -> int:
     """Each left tuple with the latest right tuple at or before it."""
     spec = asof_operator.AsofJoin(
-        node.left.schema, node.right.schema, node.keys, node.within, id_type(node.left), id_type(node.right)
+        node.left.schema,
+        node.right.schema,
+        node.keys,
+        node.within,
+        id_type(node.left),
+        id_type(node.right),
+        node.before,
     )
     return flow.add_operator(node, spec)
 

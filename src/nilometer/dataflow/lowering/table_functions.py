@@ -28,6 +28,7 @@ SPECS: dict[str, Callable[..., Spec]] = {
     "PH_CURRENT": Track,
     "PH_PREDICT": Track,
     "PH_ARRIVALS": Track,
+    "PH_MEMBERS": Track,
 }
 
 

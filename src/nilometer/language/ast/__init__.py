@@ -36,6 +36,7 @@ from nilometer.language.ast.expressions import (
 from nilometer.language.ast.node import Node
 from nilometer.language.ast.queries import (
     CommonTable,
+    Guided,
     MemoryBound,
     Ordered,
     QueryNode,
@@ -143,6 +144,7 @@ __all__ = [
     "IsNull",
     "JoinSource",
     "Like",
+    "Guided",
     "MemoryBound",
     "Name",
     "Nearest",

@@ -39,6 +39,14 @@ class MemoryBound(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Guided(Node):
+    """`GUIDED BY smoke [REACH 2]`: only the sensors at a phenomenon, and so many steps around, are read."""
+
+    phenomenon: str
+    reach: Amount | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class QueryNode(Node):
     """The base of queries."""
 
@@ -62,6 +70,7 @@ class Select(QueryNode):
     distinct: bool = False
     fill: str | None = None
     qualify: Expression | None = None
+    guided: Guided | None = None
 
 
 @dataclass(frozen=True, slots=True)

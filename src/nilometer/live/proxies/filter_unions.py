@@ -25,18 +25,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from nilometer.expressions import (
-    COMPARISONS,
-    LOGICAL,
-    MIRROR,
-    Call,
-    ColumnReference,
-    Expression,
-    Literal,
-    conjunction,
-    conjuncts,
-    walk,
-)
+from nilometer.expressions import Call, ColumnReference, Expression, Literal, conjunction, conjuncts
+from nilometer.plan.implication import implies, quiet, threshold
 from nilometer.types import BOOLEAN
 
 FEW = 16
@@ -80,54 +70,6 @@ def _disjuncts(predicate: Expression) -> tuple[Expression, ...]:
             return tuple(part for argument in arguments for part in _disjuncts(argument))
         case _:
             return (predicate,)
-
-
-def implies(strong: Expression, weak: Expression) -> bool:
-    """Whether `weak` is provably true wherever `strong` is: by equal conditions, and by thresholds on one
-    column.
-    """
-    parts = conjuncts(strong)
-    if strong != weak and not all(_quiet(part) for part in parts):
-        return False  # if it fails, it asks for the tuple, and the other may not
-    return all(any(_part_implies(part, wanted) for part in parts) for wanted in conjuncts(weak))
-
-
-def _quiet(part: Expression) -> bool:
-    """Whether the condition cannot fail: no arithmetic and no function that could overflow."""
-    calm = (*COMPARISONS, *LOGICAL, "is_null")
-    return all(not isinstance(node, Call) or node.function in calm for node in walk(part))
-
-
-def _part_implies(strong: Expression, weak: Expression) -> bool:
-    if strong == weak:
-        return True
-    first, second = _threshold(strong), _threshold(weak)
-    if first is None or second is None or first[0] != second[0]:
-        return False
-    (_, way, low), (_, other, high) = first, second
-    bound, limit = low.value, high.value
-    match way, other:
-        case (">" | ">=" | "=", ">") | (">", ">="):
-            return bool(bound > limit or (bound == limit and way == ">"))
-        case (">=" | "=", ">="):
-            return bool(bound >= limit)
-        case ("<" | "<=" | "=", "<") | ("<", "<="):
-            return bool(bound < limit or (bound == limit and way == "<"))
-        case ("<=" | "=", "<="):
-            return bool(bound <= limit)
-    return False
-
-
-def _threshold(part: Expression) -> tuple[ColumnReference, str, Literal] | None:
-    """`column > constant` and similar conditions, with the column on the left."""
-    match part:
-        case Call(way, (ColumnReference() as column, Literal() as bound)) if way in MIRROR:
-            found = column, way, bound
-        case Call(way, (Literal() as bound, ColumnReference() as column)) if way in MIRROR:
-            found = column, MIRROR[way], bound
-        case _:
-            return None
-    return found if column.type.numeric and bound.value is not None else None
 
 
 # ---- hulls of many filters -------------------------------------------------------------------------------------------
@@ -207,9 +149,9 @@ def _box(part: Expression) -> dict[ColumnReference, _Interval] | None:
     """The interval of each column that a filter bounds; None if the filter may fail: then it asks for the tuple."""
     box: dict[ColumnReference, _Interval] = {}
     for condition in conjuncts(part):
-        if not _quiet(condition):
+        if not quiet(condition):
             return None
-        found = _threshold(condition)
+        found = threshold(condition)
         if found is not None:
             column, way, bound = found
             box[column] = box.get(column, _Interval()).within(way, bound)

@@ -41,7 +41,9 @@ def completeness_of(
             window = window.input
         if not isinstance(window, logical.TimeWindow):
             continue
-        leaf = window.input.input if isinstance(window.input, logical.Sample) else window.input
+        leaf = window.input
+        while not isinstance(leaf, logical.Acquire) and _keeps_readings(leaf):
+            leaf = leaf.inputs[0]
         if not isinstance(leaf, logical.Acquire) or leaf.stream.interval is None:
             continue
         id_name = next(
@@ -64,6 +66,17 @@ def completeness_of(
     if not values:
         return node, Literal(None, FLOAT)
     return node, values[0] if len(values) == 1 else Call("least", tuple(values), FLOAT)
+
+
+def _keeps_readings(node: logical.Node) -> bool:
+    """Whether its rows are readings of the stream: sampled, with what INSIDE is told, or those that GUIDED BY reads."""
+    match node:
+        case logical.Sample() | logical.AsofJoin(before=True):
+            return True
+        case logical.Select(logical.AsofJoin(before=True)):
+            return True
+        case _:
+            return False
 
 
 def _of_a_window(key: logical.Projection) -> bool:
@@ -111,11 +124,11 @@ def _counted(
         predicate=conjunction(selecting) if chosen is None else None,
         sensors=chosen if selecting else None,
     )
-    input_node: logical.Node = narrowed
-    interval = stream.interval or 1
-    if isinstance(window.input, logical.Sample):
-        input_node = logical.Sample(narrowed, window.input.every)
-        interval = max(interval, window.input.every)
+    input_node, every = _read(window.input, narrowed)
+    interval = max(stream.interval or 1, every)
+    if isinstance(window.input, logical.Select) and chosen is None:
+        # Sensors that were not read were perhaps never heard: nobody knows how many there are.
+        input_node = logical.Select(input_node, Literal(False, BOOLEAN))
     over = window.with_inputs((input_node,))
     keys = (
         (logical.Projection(context.fresh("key"), ColumnReference(id_name, stream.id_type)),) if by_id else ()
@@ -124,3 +137,18 @@ def _counted(
         context.fresh("completeness"), interval, None if chosen is None else len(chosen), id_name
     )
     return logical.Aggregate(over, keys, (), completeness)
+
+
+def _read(node: logical.Node, leaf: logical.Acquire) -> tuple[logical.Node, int]:
+    """The readings of `leaf` that a query reads below its window, and the interval at which it samples them. INSIDE
+    leaves all of them; GUIDED BY reads some."""
+    match node:
+        case logical.Sample(below, every):
+            return logical.Sample(_read(below, leaf)[0], every), every
+        case logical.Select(logical.AsofJoin() as join, predicate):
+            inner, every = _read(join.left, leaf)
+            return logical.Select(join.with_inputs((inner, join.right)), predicate), every
+        case logical.AsofJoin(left=left):
+            return _read(left, leaf)
+        case _:
+            return leaf, 0

@@ -27,6 +27,7 @@ from nilometer.language import ast
 from nilometer.plan.bind.aggregates import bind_aggregate
 from nilometer.plan.bind.casts import as_text, bind_cast
 from nilometer.plan.bind.foreign_names import FOREIGN_CONSTANTS, FOREIGN_FUNCTIONS
+from nilometer.plan.bind.inside import inside_of
 from nilometer.plan.bind.parameters import length_of, parameter_literal, seconds_to_duration
 from nilometer.plan.bind.places import bind_nearest
 from nilometer.plan.bind.scalar_calls import FORMS, check_constants
@@ -556,6 +557,8 @@ class ExpressionBinder:
                 or nearest(node.name, functions.names())
                 or "see docs/language.md",
             )
+        if signature.name == "inside":
+            return inside_of(self.scope, node)
         if signature.kind in ("special", "rows"):
             if node.order or node.condition is not None:
                 self.context.fail(

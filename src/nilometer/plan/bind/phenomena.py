@@ -16,7 +16,18 @@ from nilometer import algebra
 from nilometer.algebra.places import WGS84
 from nilometer.algebra.table_function import Frame, FunctionCall, OptionValue
 from nilometer.algebra.table_functions import TABLE_FUNCTIONS
-from nilometer.algebra.table_functions.phenomena import BY, DEFINITION, METRES, NAMED, STRENGTH
+from nilometer.algebra.table_functions.phenomena import (
+    AHEAD,
+    BY,
+    DEFINITION,
+    GUIDE,
+    METRES,
+    MOST_STEPS,
+    NAMED,
+    NEAR,
+    REACH,
+    STRENGTH,
+)
 from nilometer.catalog.extents import Table
 from nilometer.catalog.units import convert
 from nilometer.language import ast, parse
@@ -46,7 +57,7 @@ def bind_phenomena(
     options: dict[str, OptionValue] = {
         word: value
         for word, value in given.items()
-        if word not in ("RANGE", "SLIDE", "PERCENT", "LOCATED AT")
+        if word not in ("RANGE", "SLIDE", "PERCENT", "LOCATED AT", GUIDE.word, AHEAD.word, REACH.word)
     }
     options["STRENGTH"] = _strength(own, definition, given, frame, inner)
     options[NAMED.word] = name
@@ -54,6 +65,9 @@ def bind_phenomena(
         options[METRES.word] = convert(1.0, place.unit, "m")
     if isinstance(table := options.get(BY), str):
         options[BY] = _neighbours(own, definition, table)
+    guide = _guide(own, definition, given, frame, options["STRENGTH"], inner)
+    if guide is not None:
+        options[GUIDE.word] = guide
     options |= bound_options(context, source, function.own, inner)
     id_column = inner.find("id")
     if id_column is None:
@@ -90,11 +104,12 @@ def _definition(context: Context, source: ast.FunctionSource) -> tuple[ast.Pheno
     if declared is None:
         known = [each.name for each in context.catalog.phenomena()]
         example = TABLE_FUNCTIONS[source.name].example
+        here = f", or define it here: {example}" if "(ON " in example else ""
         context.fail(
             f"no phenomenon '{name}'",
             source.source,
             detail=f"declared are {quoted(known)}" if known else "none has been declared yet",
-            hint=nearest(name, known) or f"declare it with CREATE PHENOMENON, or define it here: {example}",
+            hint=nearest(name, known) or f"declare it with CREATE PHENOMENON{here}",
         )
     created = parse(declared.text)
     assert isinstance(created, ast.CreatePhenomenon)
@@ -166,6 +181,10 @@ def _strength(
     assert frame.start is not None
     interval = expected_interval(inner)
     if given.get("PERCENT"):
+        guided = given.get(GUIDE.word)
+        if isinstance(guided, tuple) and isinstance(guided[1], int):
+            # By the readings of a slowed sensor, so that it can become a candidate; others bring more.
+            interval = guided[1]
         if interval is None:
             context.fail(
                 f"{written:g} percent of how many readings? '{inner.alias}' has no expected rate",
@@ -193,6 +212,67 @@ def _strength(
             hint=f"write STRENGTH {most}, or a RANGE of more than {format_duration(int(written - 1) * interval)}",
         )
     return int(written)
+
+
+def _guide(
+    context: Context,
+    definition: ast.PhenomenonSource,
+    given: dict[str, OptionValue],
+    frame: Frame,
+    strength: OptionValue,
+    inner: Relation,
+) -> tuple[int, int, int, int] | None:
+    """GUIDE's (FAST, IDLE, AHEAD, REACH), which must let a slowed sensor become a candidate."""
+    pair, ahead, reach = given.get(GUIDE.word), given.get(AHEAD.word) or 0, given.get(REACH.word) or 0
+    if not isinstance(pair, tuple):
+        for word in (AHEAD.word, REACH.word):
+            if word in given:
+                context.fail(
+                    f"{word} belongs to GUIDE", definition, hint=f"such as {GUIDE.word} {GUIDE.example}"
+                )
+        return None
+    fast, idle = pair
+    assert isinstance(fast, int)
+    assert isinstance(idle, int)
+    assert isinstance(ahead, int)
+    assert isinstance(reach, int)
+    assert isinstance(strength, int)
+    assert frame.start is not None
+    if fast > idle:
+        context.fail(
+            f"GUIDE FAST {format_duration(fast)} is slower than IDLE {format_duration(idle)}",
+            definition,
+            hint="write the shorter interval behind FAST",
+        )
+    interval = expected_interval(inner)
+    for word, each in (("FAST", fast), ("IDLE", idle)):
+        if interval is not None and each % interval:
+            context.fail(
+                f"'{inner.alias}' cannot be read every {format_duration(each)}",
+                definition,
+                detail=f"it is declared to send every {format_duration(interval)}, and {word} is no multiple of that",
+                hint=f"such as {word} {format_duration(max(1, round(each / interval)) * interval)}",
+            )
+    if idle * strength > frame.start:
+        context.fail(
+            "a slowed sensor could never become a candidate again",
+            definition,
+            detail=f"STRENGTH needs {strength} readings within a RANGE of {format_duration(frame.start)}, and "
+            f"IDLE {format_duration(idle)} brings {frame.start // idle}",
+            hint=f"write IDLE {format_duration(frame.start // strength)} or less, or a RANGE of at least "
+            f"{format_duration(idle * strength)}",
+        )
+    if ahead and given.get(NEAR) is None:
+        context.fail(
+            "AHEAD needs a distance to measure movements by", definition, hint="add NEIGHBOURS WITHIN 60 KM"
+        )
+    if ahead // frame.slide > MOST_STEPS:
+        context.fail(
+            f"AHEAD looks {ahead // frame.slide:,} evaluations ahead",
+            definition,
+            hint=f"{MOST_STEPS:,} are the most",
+        )
+    return fast, idle, ahead, reach
 
 
 def _neighbours(context: Context, definition: ast.PhenomenonSource, name: str) -> str:

@@ -136,6 +136,10 @@ class Scope:
     merged: dict[str, Column] = field(default_factory=dict)
     hidden: dict[str, str] = field(default_factory=dict)
     places: dict[str, ast.Node] = field(default_factory=dict)
+    inside: dict[tuple[str, str], Expression] = field(default_factory=dict)
+    """For INSIDE(phenomenon, column), in lower case, the condition that it means."""
+    guided: tuple[str, logical.TableFunction] | None = None
+    """The alias of the readings that GUIDED BY is about, and who is read."""
 
     def relation(self, alias: str) -> Relation | None:
         """The relation of that alias; case does not matter."""

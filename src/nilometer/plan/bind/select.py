@@ -31,6 +31,7 @@ from nilometer.plan.bind.group_windows import (
     of_window,
     windows_from_groups,
 )
+from nilometer.plan.bind.guided import prove_guided
 from nilometer.plan.bind.joins import combine
 from nilometer.plan.bind.lag import bind_lag
 from nilometer.plan.bind.marks import mark
@@ -158,6 +159,7 @@ class SelectBinder:
         SourceBinder(self.select, self.scope, self.bind_query, ordered).bind()
         self.node = combine(self.scope, self.select)
         if self.select.where is None:
+            prove_guided(self.scope, self.select, ())
             return
         binder = self.binder(
             "WHERE looks at one row at a time: put a condition on an aggregate into HAVING",
@@ -179,6 +181,7 @@ class SelectBinder:
             else:
                 self.residuals.append((bound, part))
         self.where = tuple(plain)
+        prove_guided(self.scope, self.select, self.where)
         predicate = conjunction(plain)
         if predicate is not None:
             self.node = logical.Select(self.node, predicate)

@@ -16,6 +16,7 @@ from nilometer.language.walk import walk
 from nilometer.plan import logical
 from nilometer.plan.bind.expressions import ExpressionBinder
 from nilometer.plan.bind.group_windows import check_time, group_window
+from nilometer.plan.bind.inside import InsideCalls
 from nilometer.plan.bind.joins import bind_join, one_node
 from nilometer.plan.bind.named import NamedQuery, find_named, named_columns
 from nilometer.plan.bind.phenomena import bind_phenomena
@@ -61,6 +62,7 @@ class SourceBinder:
         self.named |= set(names_of_windows(select))
         self.windows = self._windows_of_aggregates()
         self.sample = None if select.sample is None else duration(self.context, select.sample, "SAMPLE EVERY")
+        self.inside = InsideCalls(self, (select, *ordered))
         self.last_extent: ast.ExtentSource | None = None
 
     def bind(self) -> None:
@@ -137,6 +139,7 @@ class SourceBinder:
         node: logical.Node = logical.Acquire(extent, alias, extent.columns + attributes)
         if self.sample is not None and sampled:
             node = logical.Sample(node, self.sample)
+        node = self.inside.beside(alias, node, source)
         window = self.windows.get(alias.lower())
         if window is not None and source.window is not None:
             self.context.fail(
@@ -157,8 +160,10 @@ class SourceBinder:
         node: logical.Node = logical.Rename(bound.node, alias)
         if self.sample is not None and node.collection is algebra.Collection.STREAM:
             node = logical.Sample(node, self.sample)
+        shown = node.schema.names
+        node = self.inside.beside(alias, node, source)
         node = self._windowed(source.window or self.windows.get(alias.lower()), node)
-        return Relation(alias, node, node.schema.names, source)
+        return Relation(alias, node, shown, source)
 
     def _table(self, table: Table, alias: str, source: ast.ExtentSource) -> Relation:
         if isinstance(source.window, ast.RescanWindow):
@@ -242,9 +247,11 @@ class SourceBinder:
         node: logical.Node = logical.Rename(columns, alias)
         if self.sample is not None and node.collection is algebra.Collection.STREAM:
             node = logical.Sample(node, self.sample)
+        shown = node.schema.names
+        node = self.inside.beside(alias, node, source)
         node = self._windowed(source.window, node)
         fields = {} if source.columns else bound.fields
-        return Relation(alias, node, node.schema.names, source, generated=source.alias is None, fields=fields)
+        return Relation(alias, node, shown, source, generated=source.alias is None, fields=fields)
 
     def _windowed(self, window: ast.Window | None, node: logical.Node) -> logical.Node:
         if window is None:
@@ -278,7 +285,9 @@ class SourceBinder:
             self.context.fail(f"{what} takes a stream, and '{relation.alias}' is {kind}", source)
         return relation
 
-    def _of_phenomenon(self, source: ast.FunctionSource) -> Relation:
+    def of_phenomenon(self, source: ast.FunctionSource) -> Relation:
+        """A function of a phenomenon."""
+
         def extent(context: Context, extent: ast.ExtentSource, named: set[str]) -> Relation:
             query = ast.Select((ast.SelectItem(ast.Star()),), (extent,), span=source.span)
             binder = SourceBinder(query, Scope(context), self.bind_query)
@@ -297,7 +306,7 @@ class SourceBinder:
 
     def _function(self, source: ast.FunctionSource) -> Relation:
         if TABLE_FUNCTIONS[source.name].defined is not None:
-            return self._of_phenomenon(source)
+            return self.of_phenomenon(source)
         inner = self._stream(source.source, source.name)
         if source.time is not None:
             check_time(self.context, inner, source.time)

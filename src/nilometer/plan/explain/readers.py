@@ -404,9 +404,12 @@ def read_asof_join(reading: Reading) -> Parameters:
     parameters: Parameters = {"keys": (), "within": None}
     if not reading.cursor.at(";", "]"):
         parameters["keys"] = _several(reading, lambda: _equality(reading))
-    if reading.cursor.accept(";"):
-        reading.cursor.expect("WITHIN")
-        parameters["within"] = reading.duration()
+    while reading.cursor.accept(";"):
+        if reading.cursor.accept("BEFORE"):
+            parameters["before"] = True
+        else:
+            reading.cursor.expect("WITHIN")
+            parameters["within"] = reading.duration()
     return parameters
 
 

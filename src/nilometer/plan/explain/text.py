@@ -132,7 +132,7 @@ def print_parameters(node: PlanNode) -> list[str]:
         case logical.TableFunction() | physical.TableFunction():
             return _function_call(node.call)
         case logical.AsofJoin() | physical.AsofJoin():
-            return [f"KEYS {_keys(node.keys)}", *_within(node.within)]
+            return [f"KEYS {_keys(node.keys)}", *_within(node.within), *(["BEFORE"] if node.before else [])]
         case logical.WindowJoin():
             return [*_outer(node.kind), _bounds(node.bounds), *_memory(node.memory), *_on(node.predicate)]
         case physical.WindowJoin():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nilometer.plan.logical import AsofJoin, WindowJoin
 from nilometer.plan.reference.bags import holds
@@ -17,9 +18,20 @@ def asof_join(node: AsofJoin, left: Sequence[Row], right: Sequence[Row], waterma
     is); without a match the right columns are NULL.
 
     A left tuple waits until W has passed its time, because only then are all right tuples up to it known. So
-    its place in the answer is at its time, even if its stream is sensed and its tick was earlier.
+    its place in the answer is at its time, even if its stream is sensed and its tick was earlier. BEFORE goes by
+    ticks instead: the right tuple's is less than the left one's, which stays as it is.
     """
     nothing: Values = dict.fromkeys(node.right.schema.names)
+    if node.before:
+        return [
+            replace(row, values={**row.values, **(nothing if found is None else found.values)})
+            for row in left
+            if row.tick < watermark
+            for earlier in (
+                [each for each in right if each.tick < row.tick and _keys_equal(node, row, each)],
+            )
+            for found in (max(earlier, key=lambda each: (each.tick, stream_order(each)), default=None),)
+        ]
     result = []
     for row in left:
         if row.time >= watermark:

@@ -188,7 +188,7 @@ def _leaves(
                 kept = node.kept(port)
                 above = windows if kept is None else (Patience(kept), *windows)
                 yield from _leaves(child, above, True)
-        case AsofJoin():
+        case AsofJoin(before=False):
             for child in node.inputs:
                 yield from _leaves(child, windows, True)
         case Union() if mixed(node):

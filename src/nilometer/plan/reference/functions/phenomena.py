@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nilometer.algebra.geojson import rings, within
 from nilometer.algebra.motion import Motion
 from nilometer.algebra.places import Place, distance
 from nilometer.algebra.prediction import Course
 from nilometer.algebra.regions import middle, region_of, to_plane
-from nilometer.algebra.table_function import Frame, FunctionCall
+from nilometer.algebra.table_function import Frame, FunctionCall, Output
 from nilometer.algebra.table_functions import phenomena as words
 from nilometer.plan.logical import TableFunction
 from nilometer.plan.reference.rows import Evaluation, Row, order_key, source_order
@@ -151,23 +152,67 @@ def _courses(
     frame, horizon = node.call.window, node.call["HORIZON"]
     assert isinstance(frame, Frame)
     assert isinstance(horizon, int)
-    coordinates = node.input.schema[node.call.columns[1]].unit
-    metres = float(node.call["METRES"] or 1.0)  # type: ignore[arg-type]
     for tick, there, _ in _history(node, rows, first_tick, watermark, neighbours):
         for found in there:
             if found.motion is not None:
-                course = Course(
-                    found.state[5],
-                    found.state[6],
-                    found.areas,
-                    found.motion.velocity,
-                    len(found.members),
-                    frame.slide / SECOND,
-                    coordinates,
-                    metres,
-                    words.growth_of(node.call),
-                )
-                yield tick, found, course, frame.slide, horizon // frame.slide
+                yield tick, found, _course(node, found, frame.slide), frame.slide, horizon // frame.slide
+
+
+def _course(node: TableFunction, found: Phenomenon, slide: int) -> Course:
+    """How a phenomenon goes on that moves."""
+    assert found.motion is not None
+    return Course(
+        found.state[5],
+        found.state[6],
+        found.areas,
+        found.motion.velocity,
+        len(found.members),
+        slide / SECOND,
+        node.input.schema[node.call.columns[1]].unit,
+        float(node.call["METRES"] or 1.0),  # type: ignore[arg-type]
+        words.growth_of(node.call),
+    )
+
+
+def membership(
+    node: TableFunction,
+    rows: Sequence[Row],
+    first_tick: int | None,
+    watermark: int,
+    neighbours: Neighbours = lambda _: frozenset(),
+) -> list[Row]:
+    """Who came to a phenomenon or left, at each evaluation below W. Sensors that can be reached from a member in so many
+    hops count, and those in a region predicted within the horizon."""
+    frame, hops, horizon = node.call.window, node.call[words.HOPS.word] or 0, node.call[words.SOON.word] or 0
+    assert isinstance(frame, Frame)
+    assert isinstance(hops, int)
+    assert isinstance(horizon, int)
+    readings = _classified(node.call, rows)
+    before: frozenset[Source] = frozenset()
+    result = []
+    for tick, there, _ in _history(node, rows, first_tick, watermark, neighbours):
+        field_ = _Field(node, readings, tick, neighbours(tick))
+        inside = {source for found in there for source in found.members}
+        for _ in range(hops):
+            inside |= {
+                source for source in field_.places if any(field_.adjacent(one, source) for one in inside)
+            }
+        for found in there if horizon else ():
+            if found.motion is None:
+                continue
+            course = _course(node, found, frame.slide)
+            for steps in range(horizon // frame.slide + 1):
+                around = rings(course.after(steps)[1] if steps else course.region)
+                inside |= {
+                    source
+                    for source, place in field_.places.items()
+                    if place is not None and any(within(place, ring) for ring in around)
+                }
+        for source in sorted(inside ^ before, key=order_key):
+            values = (tick, source, source in inside)
+            result.append(Row(tick, tick, source, None, dict(zip(node.schema.names, values, strict=True))))
+        before = frozenset(inside)
+    return result
 
 
 def _listed(members: Members) -> list[Any]:
@@ -184,6 +229,11 @@ def _history(
         return
     readings = _classified(node.call, rows)
     before: list[Phenomenon] = []
+    if node.call.function.output is Output.EVENTS:
+        # When no window holds a reading any more, nothing changes.
+        assert frame.start is not None
+        last = max((reading.tick for reading in readings), default=first_tick) + frame.start
+        watermark = min(watermark, ceil_to(last, frame.slide) + 2 * frame.slide)
     for tick in range(ceil_to(first_tick, frame.slide), watermark, frame.slide):
         field_ = _Field(node, readings, tick, neighbours(tick))
         there, updates = _step(field_, before)
@@ -314,13 +364,14 @@ class _Field:
             more = {
                 other
                 for other in sources - group
-                if any(self._adjacent(one, other) and self._linked(klass, one, other) for one in group)
+                if any(self.adjacent(one, other) and self._linked(klass, one, other) for one in group)
             }
             if not more:
                 return group
             group |= more
 
-    def _adjacent(self, one: Source, other: Source) -> bool:
+    def adjacent(self, one: Source, other: Source) -> bool:
+        """Whether two sources are neighbours."""
         match self.call["NEIGHBOURS"]:
             case words.NEAR:
                 near = self.call[words.NEAR]
