@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 
-from server.serving import Caller, Events, minute
+from server.serving import AIR, Caller, Events, calling, minute
 
 
 def test_it_is_there_and_ready(caller: Caller) -> None:
@@ -94,7 +97,7 @@ def test_a_query_is_installed_changed_paused_resumed_and_dropped(caller: Caller)
     assert caller("PUT", "/api/v1/queries/..%5C", b"SELECT id FROM air", "application/sql").status == 403
 
 
-def test_a_plan_has_every_stage_as_text_and_json(caller: Caller) -> None:
+def test_a_plan_has_every_stage_as_text_json_and_picture(caller: Caller) -> None:
     asked = {"sql": "SELECT id, AVG(pm25) AS m FROM air [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY id"}
     for stage in ("ast", "logical", "optimized", "physical", "spark", "demand", "analyze"):
         as_json = caller("POST", "/api/v1/explain", asked | {"stage": stage})
@@ -102,6 +105,14 @@ def test_a_plan_has_every_stage_as_text_and_json(caller: Caller) -> None:
         text = caller("POST", "/api/v1/explain", asked | {"stage": stage}, Accept="text/plain")
         assert text.headers["content-type"].startswith("text/plain")
         assert text.body.strip()
+        assert as_json.json["text"]
+        drawn = caller("POST", "/api/v1/explain", asked | {"stage": stage}, Accept="image/svg+xml")
+        assert (drawn.status, drawn.headers["content-type"]) == (200, "image/svg+xml")
+        assert ElementTree.fromstring(drawn.body).tag == "{http://www.w3.org/2000/svg}svg"
+    by_address = f"/api/v1/explain?sql={quote(asked['sql'])}&stage=physical"
+    assert caller("GET", by_address, Accept="text/plain").body.startswith(b"DELIVER")
+    assert caller("GET", by_address, Accept="image/avif,image/*,*/*;q=0.8").body.startswith(b"<svg")
+    assert caller("GET", by_address, Accept="image/png").status == 406
     assert caller("POST", "/api/v1/explain", asked | {"stage": "routing"}).status == 400
     assert (
         caller("POST", "/api/v1/explain", asked | {"stage": "routing", "network": "/etc/passwd"}).status
@@ -139,6 +150,24 @@ def test_data_at_hand_is_answered_in_every_form(caller: Caller) -> None:
     assert caller("POST", "/api/v1/query", asked, Accept="image/png").status == 406
     by_address = caller.get("/api/v1/query?sql=SELECT%20COUNT(*)%20AS%20n%20FROM%20old")
     assert by_address["rows"] == [{"n": 1}]
+
+
+def test_a_question_ends_whatever_it_reads_unless_it_is_asked_live(tmp_path: Path) -> None:
+    schema = f"{AIR}CREATE QUERY everything STARTING AT BEGINNING AS SELECT time, id, pm25 FROM air;"
+    with calling(tmp_path, schema) as caller:
+        caller.send("air", [minute(count) for count in range(3)])
+        answers = Events(caller.port, "/api/v1/queries/everything/results")
+        answers.rows(3)
+        answers.close()
+        for sql in ("SELECT time, pm25 FROM everything", "SELECT pm25 FROM air"):
+            for kind in ("*/*", "application/json", "application/x-ndjson", "text/csv"):
+                reply = caller("POST", "/api/v1/query", {"sql": sql}, Accept=kind)
+                assert (reply.status, reply.headers["nilometer-rows"]) == (200, "3"), (sql, kind, reply.body)
+        asked = "/api/v1/query?sql=SELECT%20id%20FROM%20everything"
+        events = Events(caller.port, asked)  # it accepts nothing but events
+        assert next(iter(events)).name == "schema"
+        events.close()
+        assert caller("GET", f"{asked}&live=false", Accept="text/event-stream").status == 406
 
 
 def test_a_live_question_goes_on_where_its_client_left(caller: Caller) -> None:

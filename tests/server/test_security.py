@@ -57,6 +57,7 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("POST", "/api/v1/statements"): Role.ADMIN,
     ("GET", "/api/v1/queries/{name}/results"): Role.READ,
     ("WEBSOCKET", "/api/v1/queries/{name}/results"): Role.READ,
+    ("GET", "/api/v1/explain"): Role.READ,
     ("POST", "/api/v1/explain"): Role.READ,
     ("POST", "/api/v1/query"): Role.READ,
     ("GET", "/api/v1/query"): Role.READ,

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from threading import RLock
 from typing import Any, Protocol
 
@@ -130,6 +130,11 @@ class Catalog:
         self._revision = revision
         self._sensor_set: SensorSet | None = None
         self._turn = RLock()
+
+    def copy(self) -> Catalog:
+        """The same declarations, in memory. What is declared in one of the two is not in the other."""
+        known = self._contents
+        return Catalog(Contents(**{each.name: dict(getattr(known, each.name)) for each in fields(known)}))
 
     # ---- looking up ----------------------------------------------------------------------------------------------
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json as json_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from nilometer.cli.console import parameters_of, print_json, read_sql
+from nilometer.cli.console import message, parameters_of, print_json, read_sql
 from nilometer.cli.options import (
     CatalogOption,
     DataListOption,
@@ -58,6 +59,9 @@ def explain(
         bool,
         typer.Option("--analyze", help="Run the query over the data, and say what each operator did."),
     ] = False,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the stage into this SVG file.")
+    ] = None,
     json: JsonOption = False,
     set_: SetOption = None,
     catalog: CatalogOption = None,
@@ -81,6 +85,8 @@ def explain(
     They show the plan that `nilometer plan` makes with the same options.
 
     Example: nilometer explain --data field/ --stage physical "SELECT AVG(depth) FROM river [RANGE 1 HOUR]"
+
+    Example: nilometer explain --data field/ --plot plan.svg "SELECT AVG(depth) FROM river [RANGE 1 HOUR]"
     """
 
     from nilometer.catalog.near_misses import join_names
@@ -90,10 +96,18 @@ def explain(
 
     text = read_sql(sql)
     statement = parse(text)
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise ConfigurationError(
+            f"cannot draw a plan into '{plot}'", hint="name an SVG file: --plot plan.svg"
+        )
     if server is not None:
         from nilometer.cli import remote
 
         with remote.open_server(server, token, data) as there:
+            if plot is not None:
+                drawing = there.sql(text, **parameters_of(set_ or [])).picture(stage)
+                _write(plot, drawing)
+                return
             shown = there.sql(text, **parameters_of(set_ or [])).explain_json(stage, verbose=verbose)
         print(json_module.dumps(shown) if json else printable_text(str(shown.get("text", ""))))
         return
@@ -131,7 +145,17 @@ def explain(
             qos=qos,
         )
         in_network = {"network": network_of(query, network, costs, retries), "quality": expected}
-    if json:
+    if plot is not None:
+        _write(plot, query.picture(stage, **in_network))
+    elif json:
         print_json(query.explain_json(stage, verbose=verbose, **in_network))
     else:
         print(printable_text(query.explain(stage, verbose=verbose, **in_network)))
+
+
+def _write(path: Path, drawing: str) -> None:
+    try:
+        path.write_text(drawing, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"cannot write '{path}'", detail=error.strerror) from None
+    message(f"the plan is drawn in {path}")

@@ -6,9 +6,11 @@ smoke: 14 sensors, 36 to 187 ug/m3, around 38.1 N 121.9 W, 9,400 km2, since 6 h,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from nilometer.algebra.places import WGS84, Place, distance
 from nilometer.algebra.prediction import Course
@@ -20,9 +22,9 @@ from nilometer.plan import logical
 from nilometer.types import DAY, HOUR, MINUTE, SECOND, floor_to
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from nilometer.engine.database import Database
+    from nilometer.engine.followed import Asked
+    from nilometer.engine.query import Query
 
 _COMPASS = ("east", "north-east", "north", "north-west", "west", "south-west", "south", "south-east")
 AHEAD = 8
@@ -100,8 +102,15 @@ class Field:
         return (min(found)[2], min(found)[0] * self.slide) if found else None
 
 
-def describe_field(database: Database, at: int | None = None, name: str | None = None) -> list[Field]:
-    """The field at a moment (None: at the last reading), for one phenomenon or for all that are declared."""
+Look = Callable[["Query"], "Asked"]
+"""How the rows of CURRENT are found, and the time of the last reading."""
+
+
+def describe_field(
+    database: Database, at: int | None = None, name: str | None = None, look: Look | None = None
+) -> list[Field]:
+    """The field at a moment (None: at the last reading), for one phenomenon or for all that are declared. `look`: how
+    the rows are found; default: by a run over all data at hand."""
     declared = database.catalog.phenomena()
     wanted = [each for each in declared if name is None or each.name.lower() == name.lower()]
     if not wanted:
@@ -111,22 +120,33 @@ def describe_field(database: Database, at: int | None = None, name: str | None =
             detail=f"declared are {known}" if known else None,
             hint="declare one: CREATE PHENOMENON smoke ON air.pm25 ABOVE 35 RANGE 3 HOURS",
         )
-    return [_field(database, each.name, at) for each in wanted]
+    return [_field(database, each.name, at, look or all_data) for each in wanted]
 
 
-def _field(database: Database, name: str, at: int | None) -> Field:
+def all_data(query: Query) -> Asked:
+    """The rows of all data at hand."""
+    from nilometer.engine.followed import Asked
+    from nilometer.plan import physical
+
+    (stream,) = physical.streams_of(query.physical).values()
+    times = f"SELECT id, MIN(time) AS first, MAX(time) AS last FROM {identifier(stream.name)} GROUP BY id"
+    sent = query.database.sql(times).run("gateway").given
+    rows = query.run("gateway").given
+    assert isinstance(rows, pl.DataFrame), "the gateway gives frames"
+    assert isinstance(sent, pl.DataFrame), "the gateway gives frames"
+    return Asked(rows, sent)
+
+
+def _field(database: Database, name: str, at: int | None, look: Look) -> Field:
     query = database.sql(f"SELECT * FROM CURRENT({identifier(name)})")
     node = next(each for each in logical.walk_plan(query.logical) if isinstance(each, logical.TableFunction))
     leaf = next(each for each in logical.walk_plan(node.input) if isinstance(each, logical.Acquire))
     frame = node.call.window
     assert isinstance(frame, Frame)
-    times = (
-        f"SELECT id, MIN(time) AS first, MAX(time) AS last FROM {identifier(leaf.stream.name)} GROUP BY id"
-    )
-    sent = _rows(database, times)
-    latest = max((row["last"] or 0 for row in sent), default=0)
-    tick = floor_to(latest if at is None else at, frame.slide)
-    rows = [row for row in _rows(database, query.text) if row["time"] <= tick]
+    asked = look(query)
+    tick = floor_to((asked.latest or 0) if at is None else at, frame.slide)
+    # A frame has times in microseconds.
+    rows = [row for row in asked.rows.to_dicts() if row["time"] <= tick]
     places = {
         sensor.id: sensor.location
         for sensor in database.catalog.sensors(leaf.stream.name)
@@ -144,7 +164,7 @@ def _field(database: Database, name: str, at: int | None) -> Field:
     names = {sensor.id: str(called) for sensor in sensors if (called := dict(sensor.attributes).get("name"))}
     metres = node.call["METRES"]
     scale = metres if isinstance(metres, float) else 1.0
-    heard = frozenset(row["id"] for row in sent if row["first"] <= tick)
+    heard = frozenset(asked.sent.filter(pl.col("first") <= tick).get_column("id"))
     return Field(
         name,
         tick,
@@ -160,12 +180,6 @@ def _field(database: Database, name: str, at: int | None) -> Field:
         names,
         growth_of(node.call),
     )
-
-
-def _rows(database: Database, text: str) -> list[dict[str, Any]]:
-    """The answer as a frame has it: times in microseconds."""
-    given: pl.DataFrame = database.sql(text).run("gateway").given  # type: ignore[assignment]
-    return given.to_dicts()
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------

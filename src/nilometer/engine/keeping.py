@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from nilometer.errors import NilometerError
 from nilometer.language import ast, parse, print_statement
@@ -116,11 +116,26 @@ class Keeping:
 
     def _take(self, texts: list[str]) -> None:
         """Bring the catalog to these statements, in whatever order they can be declared."""
-        from nilometer.live.owner.statements import differences, statements_of
+        from nilometer.live.owner.statements import differences, named, statements_of
 
-        wanted = statements_of(";\n".join(texts))
         if self._known is None:
             self._known = {key: text for key, (_, text) in statements_of(self._script).items()}
+        # One change among 20,000 declarations costs one parse.
+        keys = {text: key for key, text in self._known.items()}
+        wanted: dict[tuple[str, str], tuple[str, str]] = {}
+        statements: dict[tuple[str, str], ast.Statement] = {}
+        for text in texts:
+            key = keys.get(text)
+            if key is None:
+                statement = parse(text)
+                called = named(statement) if isinstance(statement, ast.Statement) else None
+                if called is None or not isinstance(statement, ast.Statement):
+                    continue
+                key, shown = (called[0], called[1].lower()), print_statement(statement)
+                wanted[key] = called[1], shown
+                statements[key] = statement if shown == text else cast(ast.Statement, parse(shown))
+            else:
+                wanted[key] = key[1], text
         steps = differences(self._known, wanted)
         for step in steps:
             if step.what == "DROP" and step.kind not in ("SENSORS", "STREAMS"):
@@ -133,8 +148,7 @@ class Keeping:
         while pending:
             refused: list[tuple[Any, NilometerError]] = []
             for step in pending:
-                statement = parse(step.text)
-                assert isinstance(statement, ast.Statement), "a declaration"
+                statement = statements[step.kind, step.name.lower()]
                 try:
                     if step.what == "REPLACE" and step.kind in REPLACED:
                         statement = ast.Replace(statement)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nilometer.catalog import Catalog
 from nilometer.engine.data import ENDINGS, SCHEMA_FILE
 from nilometer.engine.inferred import open_files
 from nilometer.errors import ConfigurationError, DataError
@@ -96,6 +97,24 @@ def _open_files(database: Database, path: Path, *, alike: bool = False) -> None:
     files = find_files(path)
     open_files(database, files, alike=alike)
     database.data.base = _folder(path) if path.exists() else files.paths[0].parent
+
+
+def open_again(database: Database) -> Database:
+    """The same directory with the same declarations, which are not read again, for use by another thread. It does not
+    follow later declarations, and makes none."""
+    from nilometer.engine.database import Database
+
+    directory = database.data.base
+    assert directory is not None, "a database without a directory"
+    if any(not stream.id_declared and database.data.has(stream) for stream in database.catalog.streams()):
+        # A file decides whether these ids are numbers, and it may have changed.
+        other = Database(Catalog(), database.host)
+        _open_directory(other, directory, kept=True)
+        return other
+    other = Database(database.catalog.copy(), database.host)
+    other.data.base = directory
+    other.data.attach_directory(directory, other.catalog)
+    return other
 
 
 def _open_directory(database: Database, directory: Path, *, kept: bool) -> None:

@@ -183,7 +183,7 @@ class Query:
         """The plan at a stage as JSON; the arguments are those of `explain`."""
         match stage:
             case "ast":
-                return {"stage": stage, "plan": _ast_json(self.tree)}
+                return {"stage": stage, "plan": _ast_json(self.tree), "text": _ast_text(self.tree)}
             case "logical":
                 plan: Any = self.logical
             case "optimized":
@@ -221,6 +221,18 @@ class Query:
                 for step in self.optimized.trace
             ]
         return result
+
+    def picture(
+        self,
+        stage: str = "optimized",
+        *,
+        network: str | Network | None = None,
+        quality: QualityOfService | None = None,
+    ) -> str:
+        """The plan at a stage as a drawing, SVG; the arguments are those of `explain`."""
+        from nilometer.engine.picturing import picture_of
+
+        return picture_of(self, stage, network, quality)
 
     def analyze(self) -> Analysis:
         """Run the query on the gateway over the available data: its plan, with what each operator did."""

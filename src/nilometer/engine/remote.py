@@ -217,11 +217,14 @@ class RemoteDatabase:
 
     def post(self, path: str, body: Any, text: str | None = None) -> Any:
         """The JSON reply to a JSON request. `text` is what the place of an error refers to."""
-        status, _, data = self._request(
-            "POST", path, json.dumps(body, default=_json).encode(), {"Content-Type": "application/json"}
-        )
+        return json.loads(self.post_for(path, body, "application/json", text))
+
+    def post_for(self, path: str, body: Any, accept: str, text: str | None = None) -> bytes:
+        """The reply to a JSON request, in the form of that media type."""
+        headers = {"Content-Type": "application/json", "Accept": accept}
+        status, _, data = self._request("POST", path, json.dumps(body, default=_json).encode(), headers)
         self._check(status, data, text)
-        return json.loads(data)
+        return data
 
     def _request(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
@@ -308,6 +311,11 @@ class RemoteQuery:
         found: dict[str, Any] = self.database.post("/api/v1/explain", asked, self.text)
         return found
 
+    def picture(self, stage: str = "optimized") -> str:
+        """The plan at a stage as a drawing, SVG."""
+        asked = {"sql": self.text, "stage": stage, "parameters": dict(self.parameters)}
+        return self.database.post_for("/api/v1/explain", asked, "image/svg+xml", self.text).decode()
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
         found = self._ask()
         return _rows(found["rows"], found["columns"])
@@ -326,10 +334,9 @@ class RemoteQuery:
         import pyarrow as pa
 
         asked = {"sql": self.text, "live": False, "parameters": dict(self.parameters)}
-        headers = {"Content-Type": "application/json", "Accept": "application/vnd.apache.arrow.stream"}
-        body = json.dumps(asked, default=_json).encode()
-        status, _, data = self.database._request("POST", "/api/v1/query", body, headers)
-        self.database._check(status, data, self.text)
+        data = self.database.post_for(
+            "/api/v1/query", asked, "application/vnd.apache.arrow.stream", self.text
+        )
         return pa.ipc.open_stream(data).read_all()
 
     def polars(self) -> pl.DataFrame:

@@ -4,6 +4,7 @@ evaluation of a period."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
 from nilometer.pictures.colours import INK, RADIO, RELAY, fragment_colour
 from nilometer.placement import FragmentTask, Placement
@@ -12,8 +13,8 @@ MOST_ROWS = 60
 """For a large network, only this many sites are drawn: those nearest to the sink."""
 
 
-def draw_agenda(placement: Placement, path: Path) -> None:
-    """Draw the chart. Acquisitions of earlier evaluations look like those of the last and are left out."""
+def draw_agenda(placement: Placement, path: Path | BinaryIO) -> None:
+    """Draw the chart; as SVG if the path is an open file. Acquisitions of earlier evaluations look like those of the last and are left out."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
     from matplotlib.ticker import EngFormatter
@@ -48,7 +49,7 @@ def draw_agenda(placement: Placement, path: Path) -> None:
     handles += [Patch(color=INK, label="transmits"), Patch(color=RELAY, label="receives")]
     axes.legend(handles=handles, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.margins(x=0.01)
-    figure.savefig(path)
+    figure.savefig(path, format=None if isinstance(path, Path) else "svg")
 
 
 def _bar(axes, row: int, begin: float, end: float, colour: str) -> None:  # type: ignore[no-untyped-def]

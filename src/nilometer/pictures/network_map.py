@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -16,9 +17,9 @@ MOST_LABELS = 120
 
 
 def draw_network(
-    placement: Placement, path: Path, dead: Collection[NodeId] = (), network: Network | None = None
+    placement: Placement, path: Path | BinaryIO, dead: Collection[NodeId] = (), network: Network | None = None
 ) -> None:
-    """Draw the map. `dead` nodes are crossed out, and so are those that reach the sink only through them.
+    """Draw the map; as SVG if the path is an open file. `dead` nodes are crossed out, and so are those that reach the sink only through them.
     `network` is the one before the deaths, where the plan knows only the living."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -115,7 +116,7 @@ def draw_network(
     axes.margins(0.1)
     axes.set_aspect("equal")
     axes.set_axis_off()
-    figure.savefig(path, bbox_inches="tight")
+    figure.savefig(path, bbox_inches="tight", format=None if isinstance(path, Path) else "svg")
 
 
 def cut_off(network: Network, dead: Collection[NodeId]) -> set[NodeId]:

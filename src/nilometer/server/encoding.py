@@ -18,12 +18,14 @@ from nilometer.live.answers import Answer
 from nilometer.sinks.values import outward, to_json
 from nilometer.types import NESTED, Kind, Schema
 
-JSON, NDJSON, CSV, ARROW, SSE = (
+JSON, NDJSON, CSV, ARROW, SSE, TEXT, SVG = (
     "application/json",
     "application/x-ndjson",
     "text/csv",
     "application/vnd.apache.arrow.stream",
     "text/event-stream",
+    "text/plain",
+    "image/svg+xml",
 )
 _SAME = {
     "*/*": JSON,
@@ -36,6 +38,9 @@ _SAME = {
     CSV: CSV,
     ARROW: ARROW,
     SSE: SSE,
+    TEXT: TEXT,
+    SVG: SVG,
+    "image/*": SVG,
 }
 
 

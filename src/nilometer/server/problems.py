@@ -179,6 +179,8 @@ def response_of(error: NilometerError) -> JSONResponse:
         headers["Retry-After"] = str(error.seconds if isinstance(error, LimitError) else 1)
     if status == 401:
         headers["WWW-Authenticate"] = 'Bearer realm="nilometer"'
+    if status == 405:
+        headers["Allow"] = "GET"  # RFC 9110, 15.5.6: a 405 says what does work
     return JSONResponse(problem_of(error), status, headers, MEDIA_TYPE)
 
 

@@ -158,8 +158,11 @@ def test_entities_of_a_stream_take_names_and_places(things: Things) -> None:
         assert things("DELETE", path).status == 405
     for method in ("PATCH", "PUT", "DELETE"):
         reply = things(method, "Observations('air:pm25:0')", None if method == "DELETE" else {"result": 5})
-        assert reply.status == 405
+        assert (reply.status, reply.headers["allow"]) == (405, "GET")
         assert "reading in a log" in reply.json["detail"]
+    settings: Any = things.get("")["serverSettings"]
+    deleting = "http://www.opengis.net/spec/iot_sensing/1.1/req/create-update-delete/delete-entity"
+    assert settings[deleting]["except"] == ["Observations"]
 
 
 def test_observations_of_a_stream(things: Things) -> None:

@@ -151,6 +151,7 @@ class Changes:
         first = not self.control.records
         self._finish_drops()
         steps = differences(self.control.adopted, statements_of(script))
+        records: list[Record] = []
         for step in steps:
             before = self.control.declared.get((step.kind, step.name.lower()))
             if (
@@ -161,14 +162,15 @@ class Changes:
             ):
                 continue
             if step.what == "DROP":
-                self._record("FORGET", step.kind, step.name, origin=SCHEMA)
+                records.append(_dated("FORGET", step.kind, step.name, origin=SCHEMA))
             else:
                 offsets = {} if before is None else before.offsets
                 if step.kind == "QUERY" and before is None:
                     offsets = self._offsets(step.name)
                 if step.kind == "QUERY" and before is not None and self.roster is not None:
                     self.roster.old_texts.setdefault(step.name.lower(), []).append(before.text)
-                self._record(step.what, step.kind, step.name, step.text, SCHEMA, offsets)
+                records.append(_dated(step.what, step.kind, step.name, step.text, SCHEMA, offsets))
+        self.control.append_all(records)
         return [] if first else steps
 
     def _admitted(self, name: str, say: Callable[[str], None]) -> bool:
@@ -468,8 +470,22 @@ class Changes:
         effect: Mapping[str, Offset] | None = None,
         state: str = "",
     ) -> None:
-        now = time.time_ns() // 1_000
-        self.control.append(Record(what, kind, name, text, origin, offsets or {}, now, effect or {}, state))
+        self.control.append(_dated(what, kind, name, text, origin, offsets, effect, state))
+
+
+def _dated(
+    what: str,
+    kind: str,
+    name: str,
+    text: str = "",
+    origin: str = CLIENT,
+    offsets: Mapping[str, Offset] | None = None,
+    effect: Mapping[str, Offset] | None = None,
+    state: str = "",
+) -> Record:
+    """A record of now."""
+    now = time.time_ns() // 1_000
+    return Record(what, kind, name, text, origin, offsets or {}, now, effect or {}, state)
 
 
 def take_up(

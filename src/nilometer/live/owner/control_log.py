@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,6 +149,20 @@ class ControlLog:
                 os.close(handle)
         self._size += len(line)
         self._take(record)
+
+    def append_all(self, records: Sequence[Record]) -> None:
+        """Make several records durable together: all of them or none. A field of 20,000 sensors costs one fsync."""
+        if len(records) == 1:
+            self.append(records[0])
+        if len(records) < 2:
+            return
+        with resources(self._files.place):
+            kept = b"".join(_lines(self._files))[: self._size]
+            data = kept + b"".join(record.line() for record in records)
+            self._files.replace(FILE, data)
+        self._size = len(data)
+        for record in records:
+            self._take(record)
 
     def _rewrite(self) -> None:
         """Keep only what matters."""

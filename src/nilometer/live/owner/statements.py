@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from nilometer.language import ast, parse, parse_script, print_statement
@@ -55,14 +57,16 @@ def named(statement: ast.Statement) -> tuple[str, str] | None:
     return None
 
 
-def statements_of(script: str) -> dict[Key, tuple[str, str]]:
-    """The name and the canonical text of each declaration in a script, by its key, in order."""
+@lru_cache(maxsize=1)
+def statements_of(script: str) -> Mapping[Key, tuple[str, str]]:
+    """The name and the canonical text of each declaration in a script, by its key, in order. The last script is
+    remembered: an owner's start asks for schema.sql four times, which may declare 20,000 sensors."""
     found: dict[Key, tuple[str, str]] = {}
     for statement in parse_script(script):
         key = named(statement) if isinstance(statement, ast.Statement) else None
         if key is not None:
             found[key[0], key[1].lower()] = key[1], print_statement(statement)
-    return found
+    return MappingProxyType(found)
 
 
 def differences(present: Mapping[Key, str], wanted: Mapping[Key, tuple[str, str]]) -> list[Difference]:

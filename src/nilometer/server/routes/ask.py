@@ -1,5 +1,8 @@
 """`/api/v1/query`: ask a query once: over data at hand, or live, as a stream of rows.
 
+A question ends, whatever it reads: data at hand is what files and logs have by now. Only `live=true`, or a client that
+accepts nothing but server-sent events, gets a stream without end.
+
 A live query is a function of the logs and of the place where it began. So the id of each of its events says that place
 and how many rows came: the same query with `Last-Event-ID` goes on there, also at the next server.
 """
@@ -51,7 +54,9 @@ class Question(BaseModel):
     sql: str = Field(max_length=100_000, examples=["SELECT id, MAX(pm25) AS top FROM air GROUP BY id"])
     parameters: dict[str, Any] = Field(default_factory=dict, max_length=100)
     live: bool | None = Field(
-        None, strict=True, description="rows as they come; default: whether it reads live streams"
+        None,
+        strict=True,
+        description="true: rows as they come, without end; default: only if Accept asks for server-sent events",
     )
     start: str = Field(
         "now", max_length=40, description="where a live query begins: now, beginning, or a time"
@@ -92,9 +97,7 @@ async def _answer(desk: Desk, request: Request, asked: Question, last_event: str
     if len(asked.sql.encode()) > TEXT_BYTES:
         raise TooLargeError(f"a query has at most {TEXT_BYTES >> 10} KiB")
     accept = request.headers.get("accept")
-    live = asked.live
-    if live is None:
-        live = await desk.with_database(lambda database: _is_live(database, asked))
+    live = encoding.chosen(accept, FORMS) == SSE if asked.live is None else asked.live
     if not live:
         form = encoding.chosen(accept, FORMS[:-1])
         if form is None:
@@ -104,8 +107,6 @@ async def _answer(desk: Desk, request: Request, asked: Question, last_event: str
         wanted = form
         return await desk.at_hand(lambda database: _at_hand(database, asked, wanted))
     form = encoding.chosen(accept, LIVE_FORMS)
-    if form is None and encoding.chosen(accept, FORMS) is not None and asked.live is None:
-        form = NDJSON  # it could not know that the query is live
     if form is None:
         raise NotAcceptableError(
             "the rows of a live query have no such form", hint=f"accept one of {', '.join(LIVE_FORMS)}"
@@ -117,15 +118,6 @@ async def _answer(desk: Desk, request: Request, asked: Question, last_event: str
     running = await desk.wait_for(lambda: desk.owner.install(asked.sql, parameters, start=start, skip=rows))
     body = _rows(desk, running, rows, asked.limit, events=form == SSE)
     return StreamingResponse(body, 200, {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}, form)
-
-
-def _is_live(database: Database, asked: Question) -> bool:
-    """Whether a query reads a stream that is declared FROM an address, and has no data file."""
-    from nilometer.plan import physical
-
-    query = database.sql(asked.sql, **asked.parameters)
-    streams = physical.streams_of(query.physical).values()
-    return any(stream.url is not None and not database.data.has(stream) for stream in streams)
 
 
 def _at_hand(database: Database, asked: Question, form: str) -> Response:

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from nilometer.algebra.geojson import geometry_of
 from nilometer.errors import ConfigurationError
 from nilometer.server.desk import Desk
+from nilometer.server.field.followed_phenomena import FollowedPhenomena
 from nilometer.server.problems import NotFoundError
 from nilometer.server.roles import READ
 from nilometer.types import format_time, parse_time
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 def add(router: APIRouter, desk: Desk) -> None:
     """Add the routes."""
+    followed = FollowedPhenomena()
 
     @router.get("/phenomena", dependencies=[READ], tags=["phenomena"])
     async def phenomena() -> dict[str, Any]:
@@ -37,13 +39,13 @@ def add(router: APIRouter, desk: Desk) -> None:
             str | None, Query(max_length=40, description="when; default: at the last reading")
         ] = None,
     ) -> Response:
-        """The phenomena of a definition at an evaluation: a FeatureCollection with their regions. It is computed from
-        the readings at hand."""
-        found = await desk.at_hand(lambda database: _current(database, name, at))
+        """The phenomena of a definition at an evaluation: a FeatureCollection with their regions. The state of the
+        last call is kept, so the present costs the readings since then; a time in the past is computed from all."""
+        found = await desk.at_hand(lambda database: _current(database, name, at, followed))
         return JSONResponse(found, media_type="application/geo+json")
 
 
-def _current(database: Database, name: str, at: str | None) -> dict[str, Any]:
+def _current(database: Database, name: str, at: str | None, followed: FollowedPhenomena) -> dict[str, Any]:
     from nilometer.engine.field import describe_field
 
     if database.catalog.phenomenon(name) is None:
@@ -53,7 +55,8 @@ def _current(database: Database, name: str, at: str | None) -> dict[str, Any]:
         moment = None if at is None else parse_time(at)
     except ValueError:
         raise ConfigurationError(f"'{at}' is not a time", hint="write such as 2018-11-09T04:00:00Z") from None
-    (field,) = describe_field(database, moment, name)
+    look = followed.look if moment is None else None
+    (field,) = describe_field(database, moment, name, look)
     features = []
     for row, sentence in zip(field.rows, field.sentences if field.rows else (), strict=True):
         properties = {name: value for name, value in row.items() if name != "region"}
