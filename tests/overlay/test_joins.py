@@ -1,0 +1,109 @@
+"""Answers of peers equal those of trying every combination: types 1 and 2, two to five streams, loss, doubles,
+reordering, crashes, restarts, joins, leaves, partitions and outages."""
+
+from __future__ import annotations
+
+import pytest
+
+from nilometer.overlay.join_plan import JoinPlan
+from nilometer.overlay.peer import Settings
+from nilometer.overlay.ring import Contact
+from nilometer.overlay.simulator import Faults
+from nilometer.types import MILLISECOND, SECOND
+from overlay.scenes import Scene, total
+
+WIDTH = 3 * SECOND
+PAIR = JoinPlan.of([("X", ("B",)), ("Y", ("B",))], [((0, "B"), (1, "B"))], WIDTH)
+TRIPLE = JoinPlan.of(
+    [("X", ("B",)), ("Y", ("B",)), ("Z", ("B",))], [((0, "B"), (1, "B"), (2, "B"))], WIDTH
+)
+CHAIN = JoinPlan.of(
+    [("X", ("B",)), ("Y", ("B", "C")), ("Z", ("C",))], [((0, "B"), (1, "B")), ((1, "C"), (2, "C"))], WIDTH
+)
+FIVE = JoinPlan.of(
+    [("V", ("A",)), ("W", ("A", "B")), ("X", ("B",)), ("Y", ("B", "C")), ("Z", ("C",))],
+    [((0, "A"), (1, "A")), ((1, "B"), (2, "B"), (3, "B")), ((3, "C"), (4, "C"))],
+    [(0, 1, WIDTH), (1, 2, 2 * SECOND), (2, 3, SECOND), (3, 4, WIDTH)],
+)
+ITSELF = JoinPlan.of([("X", ("B",)), ("X", ("B",))], [((0, "B"), (1, "B"))], SECOND)
+ROUGH = Faults(loss=0.1, doubles=0.1, delay=(1 * MILLISECOND, 900 * MILLISECOND))
+
+
+@pytest.mark.parametrize("plan", [PAIR, TRIPLE, CHAIN, FIVE, ITSELF], ids=["2", "3", "chain", "5", "itself"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_loss_doubles_and_reordering_change_no_answer(plan: JoinPlan, seed: int) -> None:
+    scene = Scene(plan, seed=seed, faults=ROUGH, seconds=10)
+    assert scene.run() == scene.expected
+    assert scene.expected
+    assert total(scene.network, "lost") == 0
+
+
+@pytest.mark.parametrize("plan", [TRIPLE, CHAIN], ids=["3", "chain"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_peer_that_owns_keys_crashes(plan: JoinPlan, seed: int) -> None:
+    """It is the home of no stream. With a copy at its successor, nothing is lost or doubled."""
+    scene = Scene(plan, peers=6, seed=seed, seconds=12)
+    scene.network.at(6 * SECOND + seed * 77 * MILLISECOND, lambda: scene.network.crash("p3"))
+    assert scene.run() == scene.expected
+
+
+@pytest.mark.parametrize("plan", [PAIR, CHAIN], ids=["2", "chain"])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_home_crashes_and_begins_anew(plan: JoinPlan, seed: int) -> None:
+    scene = Scene(plan, peers=4, seed=seed, seconds=14)
+    scene.network.at(5 * SECOND, lambda: scene.network.crash("p0"))
+    scene.network.at((7 + 2 * (seed - 3)) * SECOND, lambda: scene.restart("p0"))
+    assert scene.run() == scene.expected
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_peers_join_and_leave(seed: int) -> None:
+    scene = Scene(TRIPLE, peers=5, seed=seed, seconds=12)
+    new = Contact(scene.network.random.getrandbits(64), "new", "new")
+    scene.network.at(4 * SECOND, lambda: scene.network.add(new, scene.settings, via="p0"))
+
+    def leave() -> None:
+        scene.network.peers["p3"].leave(scene.network.now)
+        scene.network.carry()
+
+    scene.network.at(8 * SECOND, leave)
+    scene.network.at(10 * SECOND, lambda: scene.network.crash("p3"))
+    assert scene.run() == scene.expected
+    assert scene.network.peers["new"].chord.member
+
+
+def test_a_partition_heals() -> None:
+    """Both sides go on; results that both find are one."""
+    scene = Scene(TRIPLE, peers=6, seed=7, seconds=20, settings=Settings(slack=60 * SECOND))
+    scene.network.at(5 * SECOND, lambda: scene.network.part(["p0", "p3"]))
+    scene.network.at(12 * SECOND, scene.network.heal)
+    scene.network.run(160 * SECOND)
+    assert scene.found() == scene.expected
+
+
+def test_without_replicas_the_lost_rows_are_counted() -> None:
+    settings = Settings(replicas=0, slack=20 * SECOND)
+    scene = Scene(PAIR, peers=6, seed=8, seconds=12, settings=settings, rate=6)
+    scene.network.at(6 * SECOND, lambda: scene.network.crash("p3"))
+    found, expected = scene.run(), scene.expected
+    assert set(found) <= set(expected)
+    missing = {(at, one) for row in set(expected) - set(found) for at, one in enumerate(row)}
+    assert len(found) == len(set(found))
+    if missing:
+        assert total(scene.network, "lost") > 0
+
+
+@pytest.mark.parametrize("plan", [PAIR, TRIPLE, CHAIN], ids=["2", "3", "chain"])
+@pytest.mark.parametrize("away", [(5, 12), (8, 24)])
+def test_suspend_and_resume_change_no_answer(plan: JoinPlan, away: tuple[int, int]) -> None:
+    last = plan.inputs[-1].stream
+    settings = Settings(slack=20 * SECOND, silent=2 * SECOND)
+    scene = Scene(plan, seed=9, seconds=30, away={last: away}, settings=settings)
+
+    def silence() -> None:
+        del scene.network.peers[scene.homes[last]].indexing._homes[last.lower()]
+
+    scene.network.at(away[0] * SECOND, silence)
+    scene.network.at(away[1] * SECOND, lambda: scene.at_home(last, scene.memories[last].greatest))
+    assert scene.run() == scene.expected
+    assert total(scene.network, "withheld") > 0
