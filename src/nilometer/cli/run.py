@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nilometer.catalog import QueryDefinition
     from nilometer.ingest.adapters.push import Pushes
     from nilometer.live.owner.owner import Owner
+    from nilometer.live.peers.peering import PeerOptions
     from nilometer.server.http_server import HttpServer
     from nilometer.server.settings import HttpSettings
 
@@ -87,10 +88,12 @@ def own(
     quiet: bool = False,
     force: bool = False,
     http: HttpSettings | None = None,
+    peer: PeerOptions | None = None,
 ) -> None:
     """Own the directory. `serving`: also without standing queries, and after their sources have ended. `http`: where
     to serve HTTP."""
     from nilometer.engine.hosts import host_name
+    from nilometer.engine.peering import open_peering
     from nilometer.errors import ConfigurationError
     from nilometer.live.alerts.alerting import Alerting
     from nilometer.live.delivery import Deliveries, open_routes
@@ -118,6 +121,7 @@ def own(
     with open_owner(database, when_full, pushes=pushes) as owner:
         # From here on this process decides what is declared. Others may have changed it before it had the lock.
         keeping, database.keeping = database.keeping, None
+        peering = None if peer is None else open_peering(database, owner.station, peer, message)
         found = declared()
         roster = Roster(owner.station, found, on=host_name(on), say=message)
         if keeping is not None:
@@ -125,6 +129,8 @@ def own(
         # The sinks close after the queries, whose last answers they deliver.
         routes = open_routes(database, routes_of(to or (), [definition.name for definition in found]))
         with Deliveries(routes) as deliveries, roster, ExitStack() as stack:
+            if peering is not None:
+                stack.callback(peering.close)
             roster.begin(alone=not serving)
             roster.alerting = alerting = stack.enter_context(Alerting(owner.station, say=message))
             if http is not None and pushes is not None:
@@ -142,6 +148,10 @@ def own(
                     if running
                     else "nothing runs now; Ctrl-C ends this"
                 )
+
+            if peering is not None:
+                # In every turn of the loop, also while nobody asks.
+                owner.watchers.append(peering.look)
 
             def besides() -> None:
                 owner.attend()

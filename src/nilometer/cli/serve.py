@@ -13,6 +13,7 @@ from nilometer.cli.options import CatalogOption, DataOption, ForceOption, JsonOp
 from nilometer.cli.run import ToOption, own
 
 if TYPE_CHECKING:
+    from nilometer.live.peers.peering import PeerOptions
     from nilometer.server.settings import HttpSettings
 
 
@@ -73,6 +74,30 @@ def serve(
             help="SensorThings by MQTT, too, through this broker, such as mqtt://localhost:1883.",
         ),
     ] = None,
+    peer: Annotated[
+        str | None,
+        typer.Option(
+            "--peer",
+            metavar="HOST:PORT",
+            help="Be a peer of other gateways, and listen to them there, such as 127.0.0.1:7001.",
+        ),
+    ] = None,
+    join: Annotated[
+        str | None,
+        typer.Option("--join", metavar="HOST:PORT", help="Join the ring of the peer that listens there."),
+    ] = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option("--key-file", metavar="FILE", help="The key that all peers of the ring share."),
+    ] = None,
+    peer_name: Annotated[
+        str | None,
+        typer.Option("--peer-name", metavar="NAME", help="The peer's name; default: the directory's."),
+    ] = None,
+    replicas: Annotated[
+        int,
+        typer.Option("--replicas", min=0, max=7, help="How many other peers keep copies of join state."),
+    ] = 1,
     catalog: CatalogOption = None,
 ) -> None:
     """Own a data directory: run its streams, its standing queries and their sinks, until Ctrl-C.
@@ -83,6 +108,8 @@ def serve(
     Example: nilometer serve --data field/
 
     Example: nilometer serve --data field/ --http 7654
+
+    Example: nilometer serve --data field/ --peer 127.0.0.1:7002 --join 127.0.0.1:7001 --key-file ring.key
     """
     settings = _settings(http, tls_cert, tls_key, tuple(allow_root or ()), tuple(allow_host or ()), mqtt)
     own(
@@ -98,7 +125,27 @@ def serve(
         quiet=not rows,
         force=force,
         http=settings,
+        peer=_peer(peer, join, key_file, peer_name or Path(data or ".").resolve().name, replicas),
     )
+
+
+def _peer(
+    address: str | None, join: str | None, key_file: Path | None, name: str, replicas: int
+) -> PeerOptions | None:
+    from nilometer.errors import ConfigurationError
+    from nilometer.live.peers.peering import PeerOptions
+
+    if address is None:
+        if join or key_file:
+            raise ConfigurationError("--join and --key-file are for peers", hint="add --peer HOST:PORT")
+        return None
+    if key_file is None:
+        raise ConfigurationError(
+            "peers share a key",
+            hint="make one and give it to all: (umask 077; head -c 32 /dev/urandom | base64 > ring.key), "
+            "then --key-file ring.key",
+        )
+    return PeerOptions(address, join, key_file, name, replicas)
 
 
 def _settings(

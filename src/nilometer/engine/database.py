@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from nilometer.catalog.peer_streams import home_of, query_of
 from nilometer.catalog import Catalog, Stream
 from nilometer.catalog.catalog import PhenomenonDefinition, ViewDefinition
 from nilometer.catalog.check_drop import check_drop
@@ -335,7 +336,9 @@ class Database:
                 return [
                     {
                         "name": stream.name,
-                        "kind": "sensed" if stream.sensed else "pushed",
+                        "kind": ("sensed" if stream.sensed else "pushed")
+                        if (home := home_of(stream)) is None
+                        else f"REMOTE {home}",
                         "columns": columns_text(stream),
                         "interval": None if stream.interval is None else format_duration(stream.interval),
                         "delay": format_duration(stream.delay),
@@ -343,6 +346,7 @@ class Database:
                     }
                     | ({"form": form} if (form := form_text(stream)) else {})
                     for stream in self.catalog.streams()
+                    if query_of(stream) is None
                 ]
             case "TABLES":
                 return [

@@ -21,6 +21,9 @@ from nilometer.errors import ConfigurationError, DataError
 if TYPE_CHECKING:
     from nilometer.engine.database import Database
 
+FILE = Path(".nilometer") / "peers.json"
+"""The streams of other gateways."""
+
 
 def open_data(database: Database, data: str | Path | Mapping[str, str | Path], *, kept: bool = False) -> None:
     """Declare and attach what is given. `kept`: declarations in a data directory are kept there."""
@@ -141,4 +144,8 @@ def _open_directory(database: Database, directory: Path, *, kept: bool) -> None:
         open_kept(database, directory, script)
     else:
         database.execute(script)
+    if (directory / FILE).is_file():
+        from nilometer.engine.remote_streams import declare_remote_streams
+
+        declare_remote_streams(database, directory)
     database.data.attach_directory(directory, database.catalog)

@@ -24,6 +24,7 @@ import polars as pl
 from nilometer.catalog import Sensor, Stream, Table
 from nilometer.catalog.answer_streams import audited, is_answers
 from nilometer.catalog.near_misses import near_misses
+from nilometer.catalog.peer_streams import is_of_peers
 from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.group import fits
@@ -42,6 +43,7 @@ from nilometer.live.identity import identity_of
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.on_spark import OnSpark
 from nilometer.live.outside import Outside
+from nilometer.live.peers.peering import Peering
 from nilometer.live.proxies import Fleet
 from nilometer.live.query_metrics import QueryMetrics, completeness_of, sessions_lost_of
 from nilometer.live.recovery import check_ends
@@ -158,6 +160,8 @@ class Station:
         self._expected: dict[str, Stream] = {}
         """The streams of queries that are being installed together."""
         self._round_milliseconds: int | None = None
+        self.peering: Peering | None = None
+        """The other gateways of a ring (live/peers), if this one is a peer."""
 
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
@@ -183,6 +187,8 @@ class Station:
         if name is None:
             self._numbers += 1
             name = f"query-{self._numbers}"
+        if self.peering is not None and on == "gateway":
+            query = self.peering.overlay(name, query)
         if name in self.queries:
             raise ConfigurationError(
                 f"a query '{name}' is running already", hint="remove it, or name this one otherwise"
@@ -261,6 +267,8 @@ class Station:
             )
         self._heap.left()
         self.fleet.stop(name)
+        if self.peering is not None:
+            self.peering.removed(name)
         if name in self._spark:
             self._expect(physical.streams_of(live.query.physical))
             return dict(self._spark.remove(live).offsets)
@@ -728,6 +736,12 @@ class Station:
             return VerdictsAdapter(stream, clock, folder_of_decision(self.directory, decision) / VERDICTS)
         if is_answers(stream):
             return AnswersAdapter(stream, clock, self.directory)
+        if is_of_peers(stream):
+            if self.peering is None:
+                raise ConfigurationError(
+                    f"'{stream.name}' is a stream of another gateway", hint="run serve with --peer and --join"
+                )
+            return self.peering.adapter(stream, clock)
         files = self.database.data.files.get(stream.name.lower())
         url = None if files is None else f"file://{files.source.resolve()}"
         if url is None and stream.url is None and self._pushes is not None:

@@ -95,7 +95,7 @@ class Dissemination:
             if not known.tells:
                 continue
             left = [peer for peer in view if peer.id not in known.tried]
-            known.tells = bool(left)
+            known.tells = bool(left or not view)
             if left:
                 # A different one for each peer and notice, the same in every run of a simulation.
                 peer = left[(crc32(known.notice["id"].encode()) ^ self._chord.me.id) % len(left)]

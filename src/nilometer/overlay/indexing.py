@@ -92,7 +92,17 @@ class Indexing:
     def home(self, stream: str, source: Source, greatest: int | None) -> None:
         """A stream is ours from now on."""
         before = INT_MINIMUM if greatest is None else greatest
-        self._homes[stream] = _Home(source, Reached(0, greatest=before, gap_from=before, gap_to=before))
+        home = self._homes[stream] = _Home(
+            source, Reached(0, greatest=before, gap_from=before, gap_to=before)
+        )
+        for index, uses in self._uses_of(stream):
+            rows = source.since(min(use.flow.start for use in uses))
+            if rows.height:
+                self._index(home, index, uses, rows)
+
+    def end(self, stream: str) -> None:
+        """No question needs the stream any more."""
+        self._homes.pop(stream, None)
 
     def offer(self, stream: str, rows: pl.DataFrame, watermark: int) -> None:
         """New readings of one of our streams."""

@@ -155,6 +155,27 @@ class Results(Message):
 
 
 @dataclass(frozen=True)
+class Subscribe(Message):
+    """Send the rows of your stream from this position on, as soon as there are any (-1: from now on). It is said again
+    and again, as long as the rows are wanted."""
+
+    stream: str
+    position: int
+
+
+@dataclass(frozen=True)
+class Shipped(Message):
+    """Rows of a stream as its log has them: `first` is the position of the first. After them, none is earlier than
+    `tick` (0: no promise). `log` is the identity of the home's data directory."""
+
+    stream: str
+    log: str
+    first: int
+    tick: int
+    rows: pl.DataFrame = field(compare=False)
+
+
+@dataclass(frozen=True)
 class Heartbeat(Message):
     """How far each stream has come, as far as the sender knows: stream -> (watermark, when its home said so)."""
 

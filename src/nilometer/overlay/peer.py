@@ -33,7 +33,7 @@ from nilometer.overlay.flow import Flow, Query
 from nilometer.overlay.indexing import Indexing, Select
 from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.joining import Joining
-from nilometer.overlay.messages import Find, Heartbeat, Message, Moved, Notice, Pull, Put, Results
+from nilometer.overlay.messages import Find, Heartbeat, Message, Moved, Notice, Pull, Put, Results, Shipped, Subscribe
 from nilometer.overlay.ring import Contact, in_arcs
 from nilometer.overlay.routes import Routes
 from nilometer.overlay.stage import KEY
@@ -106,12 +106,16 @@ class Peer:
         self.dropped: set[str] = set()
         self.others: list[dict[str, Any]] = []
         """Notices that are not about queries, for the shell."""
+        self.mail: list[tuple[Contact, Message]] = []
+        """Messages about whole streams, for the shell."""
         self.now = 0
         self.indexing = Indexing(self, select)
         self.joining = Joining(self, select)
         self._plan_of = plan_of
         self._early: list[tuple[Contact, Put]] = []
         self._arc: int | None = None
+        self._heir: Contact | None = None
+        self._held: list[tuple[Contact, Results]] = []
         self._copies_at: list[Contact] = []
         self._beaten = self._numbers = 0
 
@@ -129,10 +133,11 @@ class Peer:
     def leave(self, now: int) -> None:
         """Hand over all rows, and go."""
         self.now = max(now, self.now)
-        heir = self.chord.successors[0] if self.chord.successors else None
-        if heir is not None:
-            self.joining.hand_over(heir, lambda keys: np.ones(len(keys), dtype=np.bool_))
+        self._heir = self.chord.successors[0] if self.chord.successors else None
         self.chord.leave()
+        self._work()
+        if self._heir is not None:
+            self.joining.hand_over(self._heir, lambda keys: np.ones(len(keys), dtype=np.bool_))
         self._work()
 
     def receive(self, now: int, packet: Packet) -> None:
@@ -157,6 +162,7 @@ class Peer:
         if now - self._beaten >= self.settings.heartbeat:
             self._beaten = now
             self._beat()
+            self._send_held()
         self._work()
 
     def offer(self, now: int, stream: str, rows: pl.DataFrame, watermark: int) -> None:
@@ -198,6 +204,12 @@ class Peer:
         self.notices.publish(notice)
         self._work()
 
+    def send_mail(self, now: int, peer: Contact, message: Message) -> None:
+        """Send a message to the shell of another peer."""
+        self.now = max(now, self.now)
+        self._send(peer, message)
+        self._work()
+
     def take(self) -> list[tuple[Contact, Packet]]:
         """The packets to be sent."""
         taken, self.delivery.packets = self.delivery.packets, []
@@ -233,12 +245,16 @@ class Peer:
         if self.chord.handle(self.now, sender, message) or self.notices.handle(sender, message):
             return
         match message:
+            case Put() if self._heir is not None:
+                self._send(self._heir, message)  # from one who does not know yet that we have left
             case Put() if not self.notices.pulled or not self.chord.member:
                 self._early.append((sender, message))
             case Put():
                 self._take_rows(sender, message)
             case Moved():
                 self.routes.moved(message.key)
+            case Subscribe() | Shipped():
+                self.mail.append((sender, message))
             case Results():
                 self._take_results(message.query, message.rows)
             case Heartbeat():
@@ -310,8 +326,22 @@ class Peer:
                     self.routes.put(message.index, message.rows)
                 case Notice():
                     self.notices.undelivered(peer, message)
+                case Results():
+                    self._hold(peer, message)
                 case Find() if message.origin != self.me:
                     self.chord.handle(self.now, peer, message)
+
+    def _hold(self, asker: Contact, results: Results) -> None:
+        """The one who asked is not reached: it gets its results when it is, within bounds."""
+        self._held.append((asker, results))
+        while sum(one.rows.height for _, one in self._held) > self.settings.most_rows:
+            self.books.lost += self._held.pop(0)[1].rows.height
+
+    def _send_held(self) -> None:
+        held, self._held = self._held, []
+        for asker, results in held:
+            if results.query in self.queries:
+                self._send(asker, results)
 
     def _look_at_arc(self) -> None:
         chord = self.chord

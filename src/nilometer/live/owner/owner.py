@@ -222,6 +222,14 @@ class Owner:
             "left_out": max(0, len(queries) - SHOWN),
         }
 
+    def peers(self) -> dict[str, Any]:
+        """The ring, as this gateway knows it."""
+        if self.station.peering is None:
+            raise ConfigurationError(
+                "this gateway has no peers", hint="run serve with --peer HOST:PORT and --key-file FILE"
+            )
+        return self.station.peering.status()
+
     def attend(self) -> None:
         """Carry out what the clients have asked, and wake those whose rows have come."""
         while self._queue:

@@ -188,6 +188,8 @@ class Session(threading.Thread):
                 return {}, b""
             case "top":
                 return owner.submit(owner.top), b""
+            case "peers":
+                return owner.submit(owner.peers), b""
             case "analyze":
                 name = str(request["name"])
                 return {"text": owner.submit(lambda: owner.station.analysis(name))}, b""

@@ -1,0 +1,35 @@
+"""Streams that come from peers: those of another gateway, and the results of joins among gateways (live/peers)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nilometer.catalog.extents import Stream
+from nilometer.types import DAY
+
+REMOTE = "peer:"
+RESULTS = "overlay:"
+FUTURE = 1_000_000 * DAY
+"""Readings are never refused for being ahead of our clock: their own gateway has let them in."""
+
+
+def remote(stream: Stream, home: str) -> Stream:
+    """A stream of another gateway, as it is declared here."""
+    return replace(stream, url=f"{REMOTE}{home}", future=FUTURE)
+
+
+def home_of(stream: Stream) -> str | None:
+    """The address of the gateway that a stream comes from; None if it is our own."""
+    url = stream.url
+    return url.removeprefix(REMOTE) if url is not None and url.startswith(REMOTE) else None
+
+
+def query_of(stream: Stream) -> str | None:
+    """The query of the ring whose results a stream has; None if it has none."""
+    url = stream.url
+    return url.removeprefix(RESULTS) if url is not None and url.startswith(RESULTS) else None
+
+
+def is_of_peers(stream: Stream) -> bool:
+    """Whether a stream comes from peers."""
+    return home_of(stream) is not None or query_of(stream) is not None

@@ -1,0 +1,46 @@
+"""`nilometer peers`: the ring of gateways that this one belongs to, its streams, joins and load."""
+
+from __future__ import annotations
+
+import typer
+
+from nilometer.cli.console import message, print_json, print_records
+from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+
+
+def register(application: typer.Typer) -> None:
+    """Add the verb."""
+    application.command("peers")(peers)
+
+
+def peers(data: DataOption = None, json: JsonOption = False, catalog: CatalogOption = None) -> None:
+    """Show the gateways of the ring, the streams that each of them has, the joins among them, and their load.
+
+    Example: nilometer peers --data field/
+    """
+    from nilometer.errors import ConfigurationError
+    from nilometer.live.owner.client import find_owner
+
+    base = database_of(data, catalog).data.base
+    client = None if base is None else find_owner(base)
+    if client is None:
+        raise ConfigurationError("nobody serves this directory", hint="start `nilometer serve --peer HOST:PORT`")
+    with client:
+        found = client.request("peers").header
+    if json:
+        print_json(found)
+        return
+    me = found["me"]
+    state = "a member" if found["member"] else "not yet a member"
+    message(f"{me['name']} at {me['address']}, {state} of the ring, owns the keys {found['owns']}")
+    for title in ("peers", "streams", "joins"):
+        if found[title]:
+            message(f"\n{title}:")
+            print_records(found[title], False)
+    message("\nload: " + ", ".join(f"{name} {count:,}" for name, count in found["load"].items()))
+    for reason, count in found["refused"].items():
+        message(f"refused {count}: {reason}")
+    for name, note in found["notes"].items():
+        message(f"{name}: {note}")
+    if found["lost"]:
+        message(f"not reached: {', '.join(found['lost'])}")

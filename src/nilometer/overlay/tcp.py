@@ -1,0 +1,214 @@
+"""A peer over TCP: a thread with an event loop that carries packets between a `Peer` and its connections.
+
+    accept ─► frames ─► wire.read ─► peer.receive      peer.take ─► wire.frame ─► a connection to each peer
+
+Only the loop touches the peer: `call` lets it do something and returns the result. A connection that breaks loses the
+packets on it, as the simulator's network does; the peer sends them again (delivery.py). At most `MOST_WAITING` bytes
+wait for a connection; beyond that packets are dropped, and sent again later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from nilometer.errors import ConfigurationError
+from nilometer.overlay.messages import MOST_BYTES, WireError
+from nilometer.overlay.peer import Peer
+from nilometer.overlay.ring import Contact
+from nilometer.overlay.wire import PREFIX, Wire
+from nilometer.types import MILLISECOND, SECOND
+
+T = TypeVar("T")
+
+TICK = 100 * MILLISECOND
+MOST_WAITING = 4 * MOST_BYTES
+CONNECTING = 2.0
+"""Seconds until a connection is given up."""
+
+
+class TcpPeer:
+    """Runs a peer until it is closed. `clock` tells the time in microseconds; `turn` is called after every event, in
+    the loop, and must not wait."""
+
+    def __init__(
+        self, peer: Peer, key: bytes, clock: Callable[[], int], turn: Callable[[], None] | None = None
+    ) -> None:
+        self.peer, self.wire = peer, Wire(key)
+        self._clock, self._turn = clock, turn
+        self._loop = asyncio.new_event_loop()
+        self._writers: dict[str, asyncio.StreamWriter | None] = {}
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="peer", daemon=True)
+        started: Future[None] = Future()
+        self._thread.start()
+        self._loop.call_soon_threadsafe(lambda: self._spawn(self._start(started)))
+        started.result()
+
+    def call(self, do: Callable[[], T]) -> T:
+        """Do something with the peer, in its loop; returns the result or raises the error."""
+        if threading.current_thread() is self._thread:
+            return do()
+        done: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(do())
+            except BaseException as error:  # noqa: BLE001 the caller gets it
+                done.set_exception(error)
+            self._carry()
+
+        self._loop.call_soon_threadsafe(run)
+        return done.result()
+
+    def post(self, do: Callable[[], object]) -> None:
+        """Let the loop do something with the peer; does not wait."""
+
+        def run() -> None:
+            do()
+            self._carry()
+
+        self._loop.call_soon_threadsafe(run)
+
+    def close(self, *, leaving: bool = True) -> None:
+        """Hand over and leave, if there is somebody to hand over to; then end."""
+        if leaving and self._thread.is_alive():
+            with contextlib.suppress(Exception):
+                self.call(lambda: self.peer.leave(self._clock()))
+                asyncio.run_coroutine_threadsafe(self._drained(), self._loop).result(5)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    # ---- in the loop -------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            for writer in self._writers.values():
+                if writer is not None:
+                    writer.close()
+            if self._server is not None:
+                self._server.close()
+            for task in self._tasks:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
+            self._loop.close()
+
+    def _spawn(self, work: object) -> None:
+        task = self._loop.create_task(work)  # type: ignore[arg-type]
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _start(self, started: Future[None]) -> None:
+        host, port = split_address(self.peer.me.address)
+        try:
+            self._server = await asyncio.start_server(self._accept, host, port)
+        except OSError as error:
+            started.set_exception(
+                ConfigurationError(f"no peer can listen at {self.peer.me.address}: {error.strerror}")
+            )
+            return
+        self._spawn(self._ticks())
+        started.set_result(None)
+
+    async def _ticks(self) -> None:
+        while True:
+            self.peer.tick(self._clock())
+            self._carry()
+            await asyncio.sleep(TICK / SECOND)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._tasks.add(asyncio.current_task())  # type: ignore[arg-type]
+        try:
+            while True:
+                (length,) = PREFIX.unpack(await reader.readexactly(PREFIX.size))
+                if length > MOST_BYTES:
+                    self.wire.refused["a frame that is too long"] += 1
+                    return
+                packet = self.wire.read(self._clock(), await reader.readexactly(length))
+                if packet is None:
+                    return  # whoever sends what is no frame of ours is not listened to
+                self.peer.receive(self._clock(), packet)
+                self._carry()
+        except asyncio.IncompleteReadError as error:
+            if error.partial:
+                self.wire.refused["a frame that is cut off"] += 1
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+            self._tasks.discard(asyncio.current_task())  # type: ignore[arg-type]
+
+    def _carry(self) -> None:
+        for receiver, packet in self.peer.take():
+            try:
+                frame = self.wire.frame(self._clock(), packet)
+            except WireError as error:
+                self.wire.refused[error.message] += 1
+                continue
+            self._send(receiver, frame)
+        if self._turn is not None:
+            self._turn()
+
+    def _send(self, receiver: Contact, frame: bytes) -> None:
+        address = receiver.address
+        if address not in self._writers:
+            self._writers[address] = None
+            self._spawn(self._connect(receiver, frame))
+            return
+        writer = self._writers[address]
+        if writer is None:
+            return  # it is being connected to; what is lost is sent again
+        if writer.is_closing():
+            del self._writers[address]
+            self._send(receiver, frame)
+        elif writer.transport.get_write_buffer_size() < MOST_WAITING:
+            writer.write(frame)
+
+    async def _connect(self, receiver: Contact, first: bytes) -> None:
+        address = receiver.address
+        try:
+            reader, writer = await asyncio.wait_for(
+                asyncio.open_connection(*split_address(address)), CONNECTING
+            )
+        except ConnectionRefusedError:
+            # Its machine says that nobody listens there: that is sooner known than by waiting.
+            self._writers.pop(address, None)
+            self.peer.delivery.give_up(receiver)
+            return
+        except (OSError, TimeoutError, ValueError):
+            self._writers.pop(address, None)
+            return
+        self._writers[address] = writer
+        writer.write(first)
+        try:
+            await reader.read(1)  # nobody sends on it: it ends when the other does
+        finally:
+            if self._writers.get(address) is writer:
+                del self._writers[address]
+            writer.close()
+
+    async def _drained(self) -> None:
+        while self.peer.delivery.under_way:
+            await asyncio.sleep(0.02)
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """
+    >>> split_address("127.0.0.1:7001")
+    ('127.0.0.1', 7001)
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise ConfigurationError(
+            f"'{address}' is no address of a peer", hint="write HOST:PORT, such as 127.0.0.1:7001"
+        )
+    return host.strip("[]"), int(port)

@@ -1,0 +1,122 @@
+"""Frames between peers: what was sent is read; forged, changed, cut, repeated and old frames are refused and counted."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nilometer.errors import ConfigurationError
+from nilometer.overlay.delivery import Packet
+from nilometer.overlay.messages import Ask, Find, Found, Heartbeat, Message, Notice, Put, WireError, decode, encode
+from nilometer.overlay.peer import Peer, Settings
+from nilometer.overlay.ring import Contact, contact
+from nilometer.overlay.tcp import TcpPeer
+from nilometer.overlay.wire import PREFIX, Wire, key_of
+from nilometer.types import MINUTE
+
+KEY = b"k" * 32
+ME = contact("roof", "127.0.0.1:1")
+MESSAGES: list[Message] = [
+    Find(7, ME, 1, 2, True),
+    Found(7, 1, ME, 3, 2),
+    Notice({"id": "q", "kind": "query"}, 2**64 - 1),
+    Heartbeat({"x": [1, 2, 3, 4, 5]}),
+]
+
+
+def packet(message: Message | None = None) -> Packet:
+    return Packet(ME, 5, 1, 9, message or Ask(1), (1, 2))
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda one: type(one).__name__)
+def test_what_was_sent_is_read(message: Message) -> None:
+    data = Wire(KEY).frame(0, packet(message))
+    assert PREFIX.unpack(data[:4]) == (len(data) - 4,)
+    assert Wire(KEY).read(0, data[4:]) == packet(message)
+
+
+def test_rows_travel_with_their_types() -> None:
+    rows = pl.DataFrame({"@key": pl.Series([1, 2**64 - 1], dtype=pl.UInt64), "x": [None, 1.5], "s": ["a", None]})
+    read = decode(encode(Put("i", rows)))
+    assert isinstance(read, Put)
+    assert read.rows.equals(rows)
+    assert read.rows.schema == rows.schema
+
+
+@given(st.data())
+def test_a_changed_frame_is_refused(data: st.DataObject) -> None:
+    frame = bytearray(Wire(KEY).frame(0, packet())[4:])
+    at = data.draw(st.integers(0, len(frame) - 1))
+    frame[at] ^= data.draw(st.integers(1, 255))
+    wire = Wire(KEY)
+    assert wire.read(0, bytes(frame)) is None
+    assert wire.refused.total() == 1
+
+
+@given(st.binary(max_size=200))
+def test_noise_is_refused(noise: bytes) -> None:
+    wire = Wire(KEY)
+    assert wire.read(0, noise) is None
+    assert wire.refused.total() == 1
+    with pytest.raises(WireError):
+        decode(noise)
+
+
+def test_repeated_old_and_foreign_frames_are_refused() -> None:
+    sender, wire = Wire(KEY), Wire(KEY)
+    frame = sender.frame(0, packet())[4:]
+    assert wire.read(0, frame) is not None
+    assert wire.read(0, frame) is None
+    assert wire.read(6 * MINUTE, sender.frame(0, packet())[4:]) is None
+    assert wire.read(0, Wire(b"other key of a ring").frame(0, packet())[4:]) is None
+    assert wire.read(0, frame[:40]) is None
+    assert dict(wire.refused) == {
+        "a frame that was seen before": 1,
+        "a frame that is old": 1,
+        "a frame without the key of this ring": 2,
+    }
+
+
+def test_a_key_is_long_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        key_of(path)
+    path.write_bytes(b"short\n")
+    with pytest.raises(ConfigurationError, match="has 5 bytes"):
+        key_of(path)
+    path.write_bytes(KEY + b"\n")
+    path.chmod(0o644)
+    with pytest.raises(ConfigurationError, match="others can read"):
+        key_of(path)
+    path.chmod(0o600)
+    assert key_of(path) == KEY
+
+
+def test_a_listening_peer_survives_noise() -> None:
+    """Noise, a length beyond all bounds, half a frame: the connection ends, is counted, and the peer goes on."""
+    address = f"127.0.0.1:{_free_port()}"
+    peer = Peer(Contact(1, "a", address), 1, Settings())
+    peer.begin()
+    tcp = TcpPeer(peer, KEY, lambda: time.time_ns() // 1000)
+    try:
+        good = Wire(KEY).frame(time.time_ns() // 1000, packet())
+        for noise in (b"GET / HTTP/1.1\r\n\r\n" * 4, PREFIX.pack(2**31), good[:20], good[:-1] + b"x"):
+            with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as connection:
+                connection.sendall(noise)
+                connection.shutdown(socket.SHUT_WR)
+                assert connection.recv(1) == b""
+        assert tcp.call(lambda: sum(tcp.wire.refused.values())) == 4
+    finally:
+        tcp.close(leaving=False)
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
