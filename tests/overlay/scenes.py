@@ -36,17 +36,10 @@ class Memory:
 
 def results(plan: JoinPlan, streams: dict[str, pl.DataFrame], start: int) -> list[tuple[int, ...]]:
     """The positions of all results, by trying every combination."""
-    rows = [
-        [row for row in streams[one.stream].to_dicts() if row["@time"] >= start] for one in plan.inputs
-    ]
+    rows = [[row for row in streams[one.stream].to_dicts() if row["@time"] >= start] for one in plan.inputs]
     found: list[tuple[Row, ...]] = [()]
     for number in range(len(rows)):
-        found = [
-            (*members, row)
-            for members in found
-            for row in rows[number]
-            if _fits(plan, (*members, row))
-        ]
+        found = [(*members, row) for members in found for row in rows[number] if _fits(plan, (*members, row))]
     return sorted(tuple(member["@position"] for member in members) for members in found)
 
 
@@ -57,9 +50,7 @@ def _fits(plan: JoinPlan, members: tuple[Row, ...]) -> bool:
         times[new] - times[i] <= plan.widths[i][new] and times[i] - times[new] <= plan.widths[new][i]
         for i in range(new)
     )
-    values = [
-        [members[at][column] for at, column in one if at <= new] for one in plan.classes
-    ]
+    values = [[members[at][column] for at, column in one if at <= new] for one in plan.classes]
     return near and all(len(set(one)) <= 1 and None not in one for one in values)
 
 
@@ -81,9 +72,7 @@ class Scene:
     def __post_init__(self) -> None:
         self.network = Network(self.seed, self.faults)
         random = Random(self.seed)
-        self.contacts = [
-            Contact(random.getrandbits(64), f"p{at}", f"p{at}") for at in range(self.peers)
-        ]
+        self.contacts = [Contact(random.getrandbits(64), f"p{at}", f"p{at}") for at in range(self.peers)]
         self.network.settled(self.contacts, self.settings)
         self.memories = {one.stream: Memory() for one in self.plan.inputs}
         self.homes = {
@@ -113,7 +102,8 @@ class Scene:
                 if moment < self.seconds * SECOND and not off * SECOND <= moment < on * SECOND:
                     for _ in range(int(random.random() * self.rate)):
                         values = {
-                            c: None if random.random() < 0.05 else random.randrange(self.values) for c in columns
+                            c: None if random.random() < 0.05 else random.randrange(self.values)
+                            for c in columns
                         }
                         rows.append({"@position": count, "@time": moment - random.randrange(SECOND)} | values)
                         count += 1

@@ -14,9 +14,7 @@ from overlay.scenes import Scene, total
 
 WIDTH = 3 * SECOND
 PAIR = JoinPlan.of([("X", ("B",)), ("Y", ("B",))], [((0, "B"), (1, "B"))], WIDTH)
-TRIPLE = JoinPlan.of(
-    [("X", ("B",)), ("Y", ("B",)), ("Z", ("B",))], [((0, "B"), (1, "B"), (2, "B"))], WIDTH
-)
+TRIPLE = JoinPlan.of([("X", ("B",)), ("Y", ("B",)), ("Z", ("B",))], [((0, "B"), (1, "B"), (2, "B"))], WIDTH)
 CHAIN = JoinPlan.of(
     [("X", ("B",)), ("Y", ("B", "C")), ("Z", ("C",))], [((0, "B"), (1, "B")), ((1, "C"), (2, "C"))], WIDTH
 )

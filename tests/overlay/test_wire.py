@@ -13,7 +13,18 @@ from hypothesis import strategies as st
 
 from nilometer.errors import ConfigurationError
 from nilometer.overlay.delivery import Packet
-from nilometer.overlay.messages import Ask, Find, Found, Heartbeat, Message, Notice, Put, WireError, decode, encode
+from nilometer.overlay.messages import (
+    Ask,
+    Find,
+    Found,
+    Heartbeat,
+    Message,
+    Notice,
+    Put,
+    WireError,
+    decode,
+    encode,
+)
 from nilometer.overlay.peer import Peer, Settings
 from nilometer.overlay.ring import Contact, contact
 from nilometer.overlay.tcp import TcpPeer
@@ -42,7 +53,9 @@ def test_what_was_sent_is_read(message: Message) -> None:
 
 
 def test_rows_travel_with_their_types() -> None:
-    rows = pl.DataFrame({"@key": pl.Series([1, 2**64 - 1], dtype=pl.UInt64), "x": [None, 1.5], "s": ["a", None]})
+    rows = pl.DataFrame(
+        {"@key": pl.Series([1, 2**64 - 1], dtype=pl.UInt64), "x": [None, 1.5], "s": ["a", None]}
+    )
     read = decode(encode(Put("i", rows)))
     assert isinstance(read, Put)
     assert read.rows.equals(rows)

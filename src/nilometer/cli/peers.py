@@ -24,7 +24,9 @@ def peers(data: DataOption = None, json: JsonOption = False, catalog: CatalogOpt
     base = database_of(data, catalog).data.base
     client = None if base is None else find_owner(base)
     if client is None:
-        raise ConfigurationError("nobody serves this directory", hint="start `nilometer serve --peer HOST:PORT`")
+        raise ConfigurationError(
+            "nobody serves this directory", hint="start `nilometer serve --peer HOST:PORT`"
+        )
     with client:
         found = client.request("peers").header
     if json:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from nilometer.catalog.peer_streams import home_of, query_of
 from nilometer.catalog import Catalog, Stream
 from nilometer.catalog.catalog import PhenomenonDefinition, ViewDefinition
 from nilometer.catalog.check_drop import check_drop
 from nilometer.catalog.doubtful_units import doubtful_units
+from nilometer.catalog.peer_streams import home_of, query_of
 from nilometer.engine.data import Data
 from nilometer.engine.declaration import columns_text, form_text
 from nilometer.engine.declare import sensor_of, snee_streams, stream_of, table_of

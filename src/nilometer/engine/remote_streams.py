@@ -17,6 +17,7 @@ from nilometer.language import ast, parse
 if TYPE_CHECKING:
     from nilometer.engine.database import Database
 
+
 def read_stream(text: str) -> Stream:
     """The stream of a CREATE STREAM."""
     statement = parse(text)

@@ -8,7 +8,8 @@ closer by, or when it has failed. The laws, as long as no list of successors die
 ordered, and every member reaches it.
 
 >>> a, b = (Chord(Contact(place, name, name)) for place, name in ((10, "a"), (200, "b")))
->>> a.begin(); b.join(a.me)
+>>> a.begin()
+... b.join(a.me)
 >>> for _ in range(6):  # hand over all messages
 ...     for node, other in ((a, b), (b, a)):
 ...         for _, message in node.take():

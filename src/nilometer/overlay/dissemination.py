@@ -33,9 +33,7 @@ def ranges(fingers: Iterable[Contact], me: int, limit: int) -> list[tuple[Contac
     within = sorted(
         {one for one in fingers if inside(one.id, me, limit)}, key=lambda one: distance(me, one.id)
     )
-    return [
-        (one, within[at + 1].id if at + 1 < len(within) else limit) for at, one in enumerate(within)
-    ]
+    return [(one, within[at + 1].id if at + 1 < len(within) else limit) for at, one in enumerate(within)]
 
 
 @dataclass

@@ -62,7 +62,9 @@ def index_of(flow: Flow, at: int) -> str:
     """The name of the rows of an input: its class, stream and column. Questions that name the same share them."""
     stage, _ = flow.plan.stage_of(at)
     by = flow.plan.stages[stage].by
-    return "\n".join((flow.plan.class_id(by), flow.plan.inputs[at].stream.lower(), flow.plan.key_column(by, at)))
+    return "\n".join(
+        (flow.plan.class_id(by), flow.plan.inputs[at].stream.lower(), flow.plan.key_column(by, at))
+    )
 
 
 def keys_of(class_id: str, values: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
@@ -153,7 +155,7 @@ class Indexing:
 
     def tick(self) -> None:
         """Send what was withheld for streams that are heard again."""
-        for stream, home in self._homes.items():
+        for home in self._homes.values():
             for index, earliest in list(home.withheld.items()):
                 uses = self._uses.get(index, [])
                 if uses and all(self.silent_inputs(use.flow) for use in uses):

@@ -8,7 +8,9 @@ several classes, and a stage for each (section 3.3): the rows of a stage go on t
 The widths say t_j - t_i <= widths[i][j] for every two inputs, so that `WINDOW` and `NEWEST` (bracket windows under
 ISTREAM: t_last - t_i < w_i) are one case: the second is w_i - 1 towards every other.
 
->>> plan = JoinPlan.of([("X", ("B",)), ("Y", ("B", "C")), ("Z", ("C",))], [((0, "B"), (1, "B")), ((1, "C"), (2, "C"))], 5)
+>>> plan = JoinPlan.of(
+...     [("X", ("B",)), ("Y", ("B", "C")), ("Z", ("C",))], [((0, "B"), (1, "B")), ((1, "C"), (2, "C"))], 5
+... )
 >>> plan.kind, [stage.ports for stage in plan.stages]
 (2, [((0,), (1,)), ((0, 1), (2,))])
 >>> JoinPlan.from_json(plan.as_json()) == plan
@@ -72,7 +74,9 @@ class JoinPlan:
     ) -> JoinPlan:
         """A join whose streams have their own names. `window` holds between all of them, or between the given pairs."""
         count = len(inputs)
-        pairs = [(i, j, window) for i in range(count) for j in range(i)] if isinstance(window, int) else window
+        pairs = (
+            [(i, j, window) for i in range(count) for j in range(i)] if isinstance(window, int) else window
+        )
         widths = implied_widths(count, pairs)
         return JoinPlan(
             tuple(Input(name, columns, f"{name}{at}") for at, (name, columns) in enumerate(inputs)),
@@ -113,7 +117,7 @@ class JoinPlan:
             by = fits[0]
             left.remove(by)
             new = sorted(self._inputs_of(by) - joined)
-            ports = [(one,) for one in new]
+            ports: list[tuple[int, ...]] = [(one,) for one in new]
             if joined:
                 ports = [tuple(sorted(joined)), *ports]
             stages.append(Stage(tuple(ports), by))
@@ -127,7 +131,9 @@ class JoinPlan:
 
     def class_id(self, by: int) -> str:
         """The name of a class: the same for all queries that have it, so that its rows are put once."""
-        return "=".join(sorted({f"{self.inputs[at].stream.lower()}.{column}" for at, column in self.classes[by]}))
+        return "=".join(
+            sorted({f"{self.inputs[at].stream.lower()}.{column}" for at, column in self.classes[by]})
+        )
 
     def key_column(self, by: int, at: int) -> str:
         """The column of an input in a class."""

@@ -93,7 +93,7 @@ class Joining:
 
         for index, rows in self._rows(self._peer.owned):
             self._peer.books.copies += rows.height
-            self._peer._send(peer, Put(index, rows, copy=True))  # noqa: SLF001
+            self._peer._send(peer, Put(index, rows, copy=True))
 
     def take_over(self, arc: Owned) -> None:
         """These keys are ours now: find the results of the copies, which their last owner may not have sent."""
@@ -139,17 +139,16 @@ class Joining:
 
     def _insert(self, index: str, rows: pl.DataFrame, only: Flow | None = None) -> None:
         if index[0] in "@#":
-            name, stage, *port = index[1:].split("\n")
+            name, number, *port = index[1:].split("\n")
             flow = self._peer.flows.get(name)
             if flow is not None and only in (None, flow):
-                self._join(flow, int(stage), int(port[0]) if port else 0, rows)
+                self._join(flow, int(number), int(port[0]) if port else 0, rows)
             return
         for use in self._uses.get(index, []):
             if only in (None, use.flow):
                 chosen = self._select(use.input, rows.filter(pl.col(TIME) >= use.flow.start))
                 if chosen.height:
-                    stage, port = use.flow.plan.stage_of(use.at)
-                    self._join(use.flow, stage, port, self._of_input(use, chosen))
+                    self._join(use.flow, *use.flow.plan.stage_of(use.at), self._of_input(use, chosen))
 
     def _of_input(self, use: Use, rows: pl.DataFrame) -> pl.DataFrame:
         columns = {name: value(use.at, name) for name in use.input.columns}
@@ -185,9 +184,7 @@ class Joining:
     def _send_on(self, flow: Flow, stage: int, rows: pl.DataFrame, *, back: bool = False) -> None:
         peer, plan = self._peer, flow.plan
         members = tuple(sorted({one for before in plan.stages[: stage + 1] for one in before.members}))
-        ahead = {
-            at: said for at, said in peer.indexing.silent_inputs(flow).items() if at not in members
-        }
+        ahead = {at: said for at, said in peer.indexing.silent_inputs(flow).items() if at not in members}
         if ahead:
             late = beyond(plan, members, ahead)
             withheld = rows.filter(late)

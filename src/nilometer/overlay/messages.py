@@ -18,7 +18,7 @@ import polars as pl
 
 from nilometer.errors import ResourceError
 from nilometer.operators import frames
-from nilometer.overlay.ring import Contact, contact
+from nilometer.overlay.ring import Contact
 
 MOST_BYTES = 16 << 20
 """The longest message."""
@@ -182,8 +182,6 @@ class Heartbeat(Message):
     watermarks: dict[str, list[int]]
 
 
-
-
 def encode(message: Message) -> bytes:
     """The bytes of a message."""
     values = {one.name: _plain(getattr(message, one.name)) for one in fields(message) if one.name != "rows"}
@@ -205,7 +203,7 @@ def decode(data: bytes) -> Message:
         if "rows" in wanted:
             made["rows"] = frames.from_bytes(data[_LENGTH.size + length :])
         return kind(**made)
-    except Exception as error:  # noqa: BLE001 whatever a stranger sends: it is no message
+    except Exception as error:
         raise WireError(f"bytes that are no message of a peer: {type(error).__name__}") from None
 
 
@@ -249,5 +247,3 @@ def _checked(value: Any, kind: type) -> Any:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise WireError(f"{value!r:.40} where a {kind.__name__} belongs")
     return value
-
-

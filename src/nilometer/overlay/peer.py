@@ -33,8 +33,19 @@ from nilometer.overlay.flow import Flow, Query
 from nilometer.overlay.indexing import Indexing, Select
 from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.joining import Joining
-from nilometer.overlay.messages import Find, Heartbeat, Message, Moved, Notice, Pull, Put, Results, Shipped, Subscribe
-from nilometer.overlay.ring import Contact, in_arcs
+from nilometer.overlay.messages import (
+    Find,
+    Heartbeat,
+    Message,
+    Moved,
+    Notice,
+    Pull,
+    Put,
+    Results,
+    Shipped,
+    Subscribe,
+)
+from nilometer.overlay.ring import Contact, in_arc, in_arcs
 from nilometer.overlay.routes import Routes
 from nilometer.overlay.stage import KEY
 from nilometer.overlay.streams import Reached, Streams
@@ -105,7 +116,7 @@ class Peer:
         self.asked: dict[str, Asked] = {}
         self.dropped: set[str] = set()
         self.others: list[dict[str, Any]] = []
-        """Notices that are not about queries, for the shell."""
+        """Notices for the shell: questions, their ends, and whatever else is told."""
         self.mail: list[tuple[Contact, Message]] = []
         """Messages about whole streams, for the shell."""
         self.now = 0
@@ -175,7 +186,9 @@ class Peer:
         """This peer is the home of a stream; `greatest` is the greatest time that it sent in an earlier life."""
         self.indexing.home(stream.lower(), source, greatest)
 
-    def ask(self, now: int, query: str, plan: JoinPlan, start: int, fields: dict[str, Any] | None = None) -> None:
+    def ask(
+        self, now: int, query: str, plan: JoinPlan, start: int, fields: dict[str, Any] | None = None
+    ) -> None:
         """Ask the ring a question, from a time on. `fields` go along with it."""
         self.now = max(now, self.now)
         self.asked.setdefault(query, Asked(plan))
@@ -224,8 +237,12 @@ class Peer:
     def send_copies(self, index: str, rows: pl.DataFrame) -> None:
         """Give copies of our rows to our successors."""
         for peer in self.chord.successors[: self.settings.replicas]:
-            self.books.copies += rows.height
-            self._send(peer, Put(index, rows, copy=True))
+            self.send_copy(peer, index, rows)
+
+    def send_copy(self, peer: Contact, index: str, rows: pl.DataFrame) -> None:
+        """Give copies of rows to a certain peer."""
+        self.books.copies += rows.height
+        self._send(peer, Put(index, rows, copy=True))
 
     def send_results(self, query: Query, rows: pl.DataFrame) -> None:
         """Send results to the one who asked."""
@@ -286,7 +303,7 @@ class Peer:
             case "query" if notice["id"] not in self.dropped:
                 try:
                     plan = self._plan_of(notice)
-                except Exception as error:  # noqa: BLE001 another release may send what we cannot read: say so
+                except Exception as error:
                     self.books.refused.append(f"{notice['id']}: {error}")
                     return
                 query = Query(notice["id"], Contact(*notice["asker"]), notice["start"], plan)
@@ -298,9 +315,7 @@ class Peer:
                 self._drop(notice["query"])
             case "recover":
                 self._send_again(notice)
-        if notice["kind"] not in ("query", "drop", "recover"):
-            self.others.append(notice)
-        elif notice["kind"] == "query":
+        if notice["kind"] not in ("query", "drop", "recover") or notice["kind"] == "query":
             self.others.append(notice)
 
     def _drop(self, name: str) -> None:
@@ -424,6 +439,4 @@ class Peer:
 
 def _shrank(before: int, after: int, me: int) -> bool:
     """Whether the arc (after, me] is part of (before, me]."""
-    from nilometer.overlay.ring import in_arc
-
     return before == me or (after != me and in_arc(after, before, me))

@@ -44,7 +44,9 @@ class Network:
         self._numbers = 0
         self._sides: dict[str, int] = {}
 
-    def add(self, me: Contact, settings: Settings | None = None, *, via: str | None = None, **parts: Any) -> Peer:
+    def add(
+        self, me: Contact, settings: Settings | None = None, *, via: str | None = None, **parts: Any
+    ) -> Peer:
         """A new peer, or one that begins anew; it joins through another, or is the first."""
         peer = Peer(me, self.now + 1, settings, **parts)
         self.peers[me.address] = peer

@@ -135,7 +135,8 @@ class StageWindows:
         """The widths and equalities between two sets of inputs. Keys are hashes, so the values are compared too."""
         widths = self._plan.widths
         parts = [
-            (pl.col(time(j)) - pl.col(time(i)) <= widths[i][j]) & (pl.col(time(i)) - pl.col(time(j)) <= widths[j][i])
+            (pl.col(time(j)) - pl.col(time(i)) <= widths[i][j])
+            & (pl.col(time(i)) - pl.col(time(j)) <= widths[j][i])
             for i in left
             for j in right
         ]

@@ -49,7 +49,9 @@ class Streams:
 
     def watermarks(self) -> dict[str, int]:
         """The watermark of each stream."""
-        return {stream: said.watermark for stream, said in self.reached.items() if said.watermark > INT_MINIMUM}
+        return {
+            stream: said.watermark for stream, said in self.reached.items() if said.watermark > INT_MINIMUM
+        }
 
     def as_fields(self) -> dict[str, list[int]]:
         """For the wire."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import TypeVar
 
@@ -60,7 +60,7 @@ class TcpPeer:
         def run() -> None:
             try:
                 done.set_result(do())
-            except BaseException as error:  # noqa: BLE001 the caller gets it
+            except BaseException as error:
                 done.set_exception(error)
             self._carry()
 
@@ -102,8 +102,8 @@ class TcpPeer:
             self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
             self._loop.close()
 
-    def _spawn(self, work: object) -> None:
-        task = self._loop.create_task(work)  # type: ignore[arg-type]
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task: asyncio.Task[None] = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -145,7 +145,7 @@ class TcpPeer:
             pass
         finally:
             writer.close()
-            self._tasks.discard(asyncio.current_task())  # type: ignore[arg-type]
+            self._tasks.discard(asyncio.current_task())
 
     def _carry(self) -> None:
         for receiver, packet in self.peer.take():

@@ -63,9 +63,7 @@ class Readings:
 
     def since(self, moment: int) -> pl.DataFrame:
         """The readings of this time and later."""
-        found = [
-            part for frame in self._frames if (part := frame.filter(pl.col("@time") >= moment)).height
-        ]
+        found = [part for frame in self._frames if (part := frame.filter(pl.col("@time") >= moment)).height]
         return pl.concat(found) if found else pl.DataFrame()
 
 
@@ -211,5 +209,3 @@ class Homes:
             del self._wanted[stream]
             self._station.fleet.stop(f"peers of {stream}")
             self._station.manager.forget(f"peers of {stream}")
-
-

@@ -35,7 +35,15 @@ from nilometer.log.local_files import LocalFiles
 from nilometer.overlay.delivery import Patience
 from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.messages import Message, Shipped, Subscribe
-from nilometer.overlay.overlaid import Conditions, join_in, join_of, results_of, text_of, why_not, without_join
+from nilometer.overlay.overlaid import (
+    Conditions,
+    join_in,
+    join_of,
+    results_of,
+    text_of,
+    why_not,
+    without_join,
+)
 from nilometer.overlay.peer import Peer, Settings
 from nilometer.overlay.ring import Contact, contact
 from nilometer.overlay.stage import position, time, value
@@ -135,7 +143,7 @@ class Peering:
         """How the streams of a query come, by its name."""
         now = station.clock()
         me = contact(options.name, options.address)
-        peer = Peer(
+        self._peer = peer = Peer(
             me,
             now,
             # A busy machine is slow; one that is gone refuses connections, which is noticed at once.
@@ -186,7 +194,7 @@ class Peering:
         digest = hashlib.blake2b(f"{self.options.address}\0{name}\0{query.text}".encode(), digest_size=6)
         identity = digest.hexdigest()
         plan = self._conditions.know(node)
-        peer = self._tcp.peer
+        peer = self._peer
         stream = results_stream(identity, node, plan, peer.settings.slack)
         if self._station.database.catalog.extent(stream.name) is None:
             self._station.database.catalog.add_stream(stream)
@@ -213,7 +221,7 @@ class Peering:
                 del self._questions[identity]
                 self._kept["starts"].pop(identity, None)
                 self._keep()
-                self._tcp.post(lambda gone=identity: self._tcp.peer.drop(self._station.clock(), gone))  # type: ignore[misc]
+                self._tcp.post(lambda gone=identity: self._peer.drop(self._station.clock(), gone))  # type: ignore[misc]
 
     def look(self) -> None:
         """Once in every turn of the station's loop; does not wait."""
@@ -268,9 +276,9 @@ class Peering:
                     self._tcp.post(lambda home=home: self._begin(home))  # type: ignore[misc]
             case "dropped":
                 left = self._joins.pop(notice["id"], set())
-                for stream in left - {one for streams in self._joins.values() for one in streams}:
-                    self._homes.end_join(stream)
-                    self._tcp.post(lambda stream=stream: self._tcp.peer.indexing.end(stream))  # type: ignore[misc]
+                for name in left - {one for streams in self._joins.values() for one in streams}:
+                    self._homes.end_join(name)
+                    self._tcp.post(lambda name=name: self._peer.indexing.end(name))  # type: ignore[misc]
 
     def _take_mail(self, sender: Contact, message: Message) -> None:
         match message:
@@ -318,7 +326,7 @@ class Peering:
             return
         self._announced = texts
         self._announcements += 1
-        peer = self._tcp.peer
+        peer = self._peer
         me = peer.me
         notice = {
             "id": f"streams {me.address} {peer.delivery.incarnation} {self._announcements}",
@@ -348,20 +356,18 @@ class Peering:
     def _offer(self, home: Any, rows: pl.DataFrame, watermark: int) -> None:
         def offer() -> None:
             home.readings.add(rows, watermark)
-            if self._tcp.peer.indexing.is_home(home.stream.name.lower()):
-                self._tcp.peer.offer(self._station.clock(), home.stream.name, rows, watermark)
+            if self._peer.indexing.is_home(home.stream.name.lower()):
+                self._peer.offer(self._station.clock(), home.stream.name, rows, watermark)
 
         self._tcp.post(offer)
 
     def _send(self, peer: Contact, message: Message) -> None:
-        self._tcp.post(lambda: self._tcp.peer.send_mail(self._station.clock(), peer, message))
+        self._tcp.post(lambda: self._peer.send_mail(self._station.clock(), peer, message))
 
     # ---- in the peer's thread ----------------------------------------------------------------------------------------
 
     def _turn(self) -> None:
-        peer = self._tcp.peer if hasattr(self, "_tcp") else None
-        if peer is None:
-            return
+        peer = self._peer
         moved = bool(peer.others or peer.mail)
         notices, peer.others = peer.others, []
         for notice in notices:
@@ -384,7 +390,7 @@ class Peering:
 
     def _begin(self, home: Any) -> None:
         """Readings of one of our streams go to joins from now on, beginning with those of the recent past."""
-        peer, name = self._tcp.peer, home.stream.name
+        peer, name = self._peer, home.stream.name
         if peer.indexing.is_home(name.lower()):
             return
         for rows in home.before:
@@ -410,7 +416,7 @@ class Peering:
         return plan
 
     def _status(self) -> dict[str, Any]:
-        peer, chord = self._tcp.peer, self._tcp.peer.chord
+        peer, chord = self._peer, self._peer.chord
         streams = []
         for stream in self._station.database.catalog.streams():
             home = home_of(stream)
@@ -437,7 +443,12 @@ class Peering:
             "member": chord.member,
             "owns": f"({chord.after:016x}, {peer.me.id:016x}]",
             "peers": [
-                {"name": one.name, "address": one.address, "id": f"{one.id:016x}", "known as": roles[one.address]}
+                {
+                    "name": one.name,
+                    "address": one.address,
+                    "id": f"{one.id:016x}",
+                    "known as": roles[one.address],
+                }
                 for one in chord.view
             ],
             "lost": sorted(chord.lost),
@@ -464,7 +475,7 @@ class Peering:
                 "lost": books.lost,
                 "shipped": self._homes.shipped,
             },
-            "refused": dict(self._tcp.wire.refused) | {one: 1 for one in books.refused},
+            "refused": dict(self._tcp.wire.refused) | dict.fromkeys(books.refused, 1),
             "notes": dict(self.notes),
         }
 

@@ -8,6 +8,7 @@ from nilometer.overlay.join_plan import JoinPlan
 from nilometer.plan import physical
 from nilometer.types import INT, MINUTE, Column
 
+
 def results_stream(query: str, node: physical.WindowJoin, plan: JoinPlan, slack: int) -> Stream:
     """The stream of a join's results. Its KEY are the positions of the members: a result that peers send twice is one.
 
@@ -15,9 +16,7 @@ def results_stream(query: str, node: physical.WindowJoin, plan: JoinPlan, slack:
     """
     leaves = [leaf for leaf in node.streams if isinstance(leaf, physical.SpAcquire)]
     positions = tuple(Column(f"p{at}", INT) for at in range(len(plan.inputs)))
-    values = tuple(
-        Column(f"c{at}", column.type.plain, column.unit) for at, column in enumerate(node.schema)
-    )
+    values = tuple(Column(f"c{at}", column.type.plain, column.unit) for at, column in enumerate(node.schema))
     return Stream(
         f"overlay_{query}",
         stream_columns(positions + values, INT),
