@@ -64,16 +64,16 @@ class _Flow:
 def load_of(plan: logical.Deliver, context: OptimizerContext) -> Load:
     """The load of a query."""
     streams = {n.stream.name: n.stream for n in walk_plan(plan) if isinstance(n, logical.Acquire)}
-    unknown = tuple(name for name, stream in streams.items() if _rate(stream, context) is None)
+    unknown = tuple(name for name, stream in streams.items() if rate_of(stream, context) is None)
     measured = tuple(name for name, stream in streams.items() if context.measured(stream) is not None)
-    rates = [rate for stream in streams.values() if (rate := _rate(stream, context)) is not None]
+    rates = [rate for stream in streams.values() if (rate := rate_of(stream, context)) is not None]
     if unknown:
         return Load(None, None, None, None, measured, unknown)
     flow = _flow(plan, context)
     return Load(sum(rates), flow.rate, flow.held, flow.size, measured)
 
 
-def _rate(stream: Stream, context: OptimizerContext) -> float | None:
+def rate_of(stream: Stream, context: OptimizerContext) -> float | None:
     """Readings a second of all sources."""
     measured = context.measured(stream)
     if measured is not None and measured.rate is not None:
@@ -87,7 +87,7 @@ def _flow(node: Node, context: OptimizerContext) -> _Flow:
         case logical.Acquire(stream=stream, sensors=sensors, predicate=predicate):
             part = 1.0 if sensors is None else len(sensors) / max(1, context.sources(stream))
             share = min(1.0, part) * selectivity(predicate, measured_below(node, context))
-            return _Flow((_rate(stream, context) or 0.0) * share)
+            return _Flow((rate_of(stream, context) or 0.0) * share)
         case logical.Stored(table=table):
             rows = float(context.table_rows(table))
             return _Flow(rows, held=rows, size=rows * _width(node.schema))
