@@ -29,10 +29,12 @@ def size(
         str | None, typer.Option("--window", metavar="DURATION", help="The window, such as '50 s'.")
     ] = None,
     memory: Annotated[
-        float, typer.Option("--memory", metavar="ROWS", help="The tuples of each stream that a peer can keep.")
+        float,
+        typer.Option("--memory", metavar="ROWS", help="The tuples of each stream that a peer can keep."),
     ] = 100_000,
     completeness: Annotated[
-        float, typer.Option("--completeness", metavar="SHARE", help="The share of the results that is wanted.")
+        float,
+        typer.Option("--completeness", metavar="SHARE", help="The share of the results that is wanted."),
     ] = 0.95,
     peers: Annotated[
         int | None, typer.Option("--peers", min=1, metavar="N", help="Say what so many peers find.")
@@ -79,7 +81,9 @@ def size(
     print()
     print(f"peers: {found.peers}, which find {found.completeness:.1%} of the results (11, with caps)")
     print(f"  if every tuple probes before any is dropped: {found.probing:.1%}")
-    print(f"  equation (12) without caps: {found.by_equation_12} peers, which find {found.at_equation_12:.1%}")
+    print(
+        f"  equation (12) without caps: {found.by_equation_12} peers, which find {found.at_equation_12:.1%}"
+    )
     print(
         f"Spark: the same room in all, {found.peers * memory:,.0f} rows of each stream: executors x rows each keeps, "
         "by the hash of the key"

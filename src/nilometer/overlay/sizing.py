@@ -35,7 +35,11 @@ class Size:
 
 
 def size(
-    rates: Sequence[float], windows: float | Sequence[float], memory: float, wanted: float, peers: int | None = None
+    rates: Sequence[float],
+    windows: float | Sequence[float],
+    memory: float,
+    wanted: float,
+    peers: int | None = None,
 ) -> Size:
     """The peers that a join of streams with these rates (tuples a second) and windows (seconds) needs, if each has room
     for `memory` tuples of each stream; or, given `peers`, what they find."""
