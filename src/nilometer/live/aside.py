@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from nilometer.live.control import REPLACED, control_of, folder_of, keep_floor, keep_number, settle
+from nilometer.live.control import REPLACED, control_of, folder_of, keep_floor, settle
 from nilometer.live.standing import private_files, private_logs, shared_logs
 from nilometer.log import Offset
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.results import Commit, ResultLog
+from nilometer.log.results.numbers import keep_number
 from nilometer.log.results.shared_log import index_at
 from nilometer.operators.frames import empty
 

@@ -3,8 +3,7 @@
 
 The laws: the file is replaced atomically and durably. The process that runs the query carries the request out
 (roster.py), or else the next process that runs it. A commit number is never used twice under one query name,
-so a sink can tell by the numbers which commits it has. When a query is dropped or begins again,
-`.nilometer/numbers` records the last number used.
+so a sink can tell by the numbers which commits it has (log/results/numbers.py).
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from nilometer.log.writer import resources
 
 FILE = "control.json"
 PLACE = Path(".nilometer") / "queries"
-NUMBERS = Path(".nilometer") / "numbers"
 FLOORS = Path(".nilometer") / "floors"
 """For each query some of whose answers in the commit log were trimmed, the position of the first that is left."""
 REPLACED = "replaced"
@@ -114,23 +112,6 @@ def next_aside(directory: Path, name: str) -> int:
     place = folder_of(directory, name) / REPLACED
     found = [int(path.name) for path in place.iterdir() if path.name.isdigit()] if place.is_dir() else []
     return max(found, default=0) + 1
-
-
-def first_number(directory: Path, name: str) -> int:
-    """The number of the first commit of a query that has no commits."""
-    if not os.path.exists(os.path.join(directory, NUMBERS, name.lower())):
-        return 0
-    try:
-        return int(bytes(LocalFiles(directory / NUMBERS).read(name.lower())))
-    except (FileNotFoundError, ValueError):
-        return 0
-
-
-def keep_number(directory: Path, name: str, number: int) -> None:
-    """Give the next commit this number, although the commits before it are gone."""
-    files = LocalFiles(directory / NUMBERS)
-    with resources(files.place):
-        files.replace(name.lower(), str(number).encode())
 
 
 def floor_of(directory: Path, name: str) -> int:

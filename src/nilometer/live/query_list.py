@@ -12,11 +12,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nilometer.live.control import PLACE, control_of, first_number, folder_of
+from nilometer.live.control import PLACE, control_of, folder_of
 from nilometer.live.query_metrics import read_metrics
 from nilometer.live.standing import host_of, result_log, result_logs, runner_of, shared_logs
 from nilometer.live.versions import ON_SPARK, version_of
 from nilometer.log import LogDirectory
+from nilometer.log.results.numbers import first_number
 from nilometer.log.results.shared_log import index_at
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from nilometer.dataflow.part import Rows
 from nilometer.errors import DataError, ResourceError
 from nilometer.live.aside import settle_all
 from nilometer.live.checkpoints import Checkpoints, Panes
-from nilometer.live.control import first_number, folder_of, has_folder
+from nilometer.live.control import folder_of, has_folder
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.recovery import Before, Recovered, recover
 from nilometer.live.standing import (
@@ -43,6 +43,7 @@ from nilometer.log.local_files import LocalFiles
 from nilometer.log.readers import store_offset
 from nilometer.log.results import types_of
 from nilometer.log.results.eras import Era, changes, following
+from nilometer.log.results.numbers import first_number
 from nilometer.log.results.result_log import Offsets
 from nilometer.log.results.shared_log import GONE, LEFT, ColumnEra, Line, RecordPlace, SharedLog
 from nilometer.log.writer import BusyError

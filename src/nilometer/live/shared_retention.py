@@ -12,11 +12,12 @@ from pathlib import Path
 
 import polars as pl
 
-from nilometer.live.control import first_number, floor_of, keep_floor
+from nilometer.live.control import floor_of, keep_floor
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.manifest import trimming
 from nilometer.log.reader import Cursor, Offset
 from nilometer.log.readers import offsets
+from nilometer.log.results.numbers import first_number
 from nilometer.log.results.shared_log import index_at, last_full_segment
 from nilometer.log.results.shared_results import SharedResults
 from nilometer.log.retention import Trimmed

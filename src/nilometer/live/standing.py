@@ -17,7 +17,7 @@ import polars as pl
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.errors import ResourceError
 from nilometer.live.checkpoints import Checkpoint, Checkpoints, Panes
-from nilometer.live.control import first_number, floor_of, folder_of, settle
+from nilometer.live.control import floor_of, folder_of, settle
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.recovery import Before, Recovered, from_its_beginning, recover
 from nilometer.live.versions import ON_SPARK, layout_of, version_of
@@ -28,6 +28,7 @@ from nilometer.log.local_files import LocalFiles
 from nilometer.log.readers import store_offset
 from nilometer.log.results import Commit, ResultLog, types_of
 from nilometer.log.results.eras import Era, changes, following
+from nilometer.log.results.numbers import first_number
 from nilometer.log.results.shared_log import PLACE as COMMITS
 from nilometer.log.results.shared_log import index_at
 from nilometer.log.results.shared_results import SharedResults, shared_results

@@ -30,9 +30,10 @@ from nilometer.dataflow.graph import Graph
 from nilometer.dataflow.group import fits
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.policy import Policy
-from nilometer.errors import ConfigurationError, DataError, NilometerError
+from nilometer.errors import ConfigurationError, DataError, NilometerError, ResourceError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
 from nilometer.ingest.manager import StreamManager
+from nilometer.ingest.manager.states import SourceState
 from nilometer.live.answers_adapter import AnswersAdapter
 from nilometer.live.apart import Apart
 from nilometer.live.control import control_of, folder_of, has_folder
@@ -669,16 +670,27 @@ class Station:
             return
         self.manager.attend(CATCHING_UP, behind.values())
         try:
-            adapters = [self._adapters[key] for key in behind]
             # Only these: a source that always has readings would never let this end.
-            while self.manager.poll(behind) or not all(
-                getattr(adapter, "caught_up", True) for adapter in adapters
-            ):
+            while self.manager.poll(behind) or not all(map(self._has_caught_up, behind)):
                 pass
             if self._together:
                 self._shared.held_logs = {}
         finally:
             self.manager.unregister(CATCHING_UP)
+
+    def _has_caught_up(self, key: str) -> bool:
+        """Whether the stream holds all answers of its query. Raises ResourceError if it cannot get there now."""
+        state, why = self.manager.state(key)
+        if state in (SourceState.CLOSED, SourceState.ENDED, SourceState.FOLLOWING):
+            return True  # nothing more comes from this process
+        if state is SourceState.OPEN and getattr(self._adapters[key], "caught_up", True):
+            return True
+        if state is SourceState.OPEN and why is None:
+            return False
+        raise ResourceError(
+            f"the answers of '{key}' cannot be read now: {why or state.value}",
+            hint=f"look at the query '{key}', then ask again",
+        )
 
     # ---- pushed readings ---------------------------------------------------------------------------------------------
 

@@ -27,7 +27,6 @@ from nilometer.live.control import (
     control_of,
     folder_of,
     keep_floor,
-    keep_number,
     next_aside,
 )
 from nilometer.live.query_list import query_names
@@ -48,6 +47,7 @@ from nilometer.log import LogDirectory
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.private import make_directory
 from nilometer.log.readers import store_offset
+from nilometer.log.results.numbers import keep_number
 from nilometer.log.writer import BusyError, resources
 from nilometer.plan import physical
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nilometer.errors import NilometerError
-from nilometer.live.control import first_number
+from nilometer.log.results.numbers import first_number
 from nilometer.server.problems import GoneError
 from nilometer.server.tails import Chunk, Position, Subscription, total_rows
 from nilometer.types import Schema

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from nilometer.errors import NilometerError
-from nilometer.live.control import first_number
 from nilometer.live.standing import result_files, result_logs
 from nilometer.log import Offset
+from nilometer.log.results.numbers import first_number
 from nilometer.log.results.shared_results import SharedResults
 from nilometer.server.problems import ConflictError, GoneError, TooManyError
 from nilometer.server.settings import SUBSCRIBERS

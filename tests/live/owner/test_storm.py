@@ -230,6 +230,21 @@ def test_a_storm_of_clients(tmp_path: Path, seed: int) -> None:
     storm(tmp_path, seed, 3, 16)
 
 
+def test_a_dropped_reader_of_answers_has_no_say_in_the_log_of_their_successors(tmp_path: Path) -> None:
+    """It once stood further in that log than the log now goes. Both owners have to know that it does not count."""
+    database, weather = field(tmp_path), Weather(tmp_path, random.Random(4))
+    for _ in range(2):
+        with life(tmp_path, killed=False) as owner:
+            for _ in range(2):
+                database.execute(f"CREATE QUERY q STARTING AT BEGINNING AS {FAMILIES[0][0]}")
+                database.execute(f"CREATE QUERY r STARTING AT BEGINNING AS {READS[0].format('q')}")
+                weather.blow(3)
+                weather.calm()
+                rest(owner, weather)
+                database.execute("DROP QUERY r")
+                database.execute("DROP QUERY q")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 120))
 def test_more_storms_of_clients(tmp_path: Path, seed: int) -> None:

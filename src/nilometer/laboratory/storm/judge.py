@@ -21,12 +21,12 @@ from nilometer.laboratory.storm.commit_history import Run, runs
 from nilometer.laboratory.storm.declarations import RAIN, RIVER
 from nilometer.laboratory.storm.sensors import Sent, Sort
 from nilometer.live.books import query_books, stream_books
-from nilometer.live.control import first_number
 from nilometer.live.standing import result_files
 from nilometer.log import LogDirectory, Offset
 from nilometer.log.files import Files
 from nilometer.log.reader import Cursor
 from nilometer.log.results.eras import Era
+from nilometer.log.results.numbers import first_number
 from nilometer.log.results.result_log import Commit
 from nilometer.log.results.shared_results import SharedResults
 from nilometer.plan import logical

@@ -14,6 +14,7 @@ from pathlib import Path
 from nilometer.errors import DataError
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.notes import last_note
+from nilometer.log.results.numbers import first_number
 from nilometer.log.results.result_log import Commit
 from nilometer.log.results.shared_log import index_at
 from nilometer.log.segment import SegmentId
@@ -33,7 +34,8 @@ class CommittedOffsets:
             f"query '{name}'": SegmentId(at.number, at.position)
             for name, commit in self._last.items()
             for key, at in commit.offsets.items()
-            if key == stream
+            # Queries that were dropped or replayed since do not count: the log may have begun again, too.
+            if key == stream and commit.number >= first_number(self._directory, name)
         }
 
     @cached_property
