@@ -228,3 +228,39 @@ def test_a_path_that_fails_later_is_no_bug_of_ours(run, field: Path) -> None:
     assert code == 1
     assert f"cannot use '{pictures / 'routing.svg'}'" in err
     assert "bug" not in err
+
+
+MEADOW = str(Path(__file__).parents[2] / "examples" / "meadow")
+ALIKE = "SELECT time, id, arity FROM SIMILAR(air, haze) [RANGE 3 MINUTES]"
+
+
+def test_similar_runs_over_clusters(run, tmp_path: Path) -> None:
+    options = ("--clusters", "10%", "--for", "8m", "--json", "--plot", str(tmp_path))
+    code, out, err = run("--data", MEADOW, *options, ALIKE)
+    assert code == 0, err
+    *rows, report = map(json.loads, out.splitlines())
+    told = report["simulation"]
+    assert len(rows) == told["rows"] > 100
+    assert told["compared"] == {
+        "host": "reference evaluator",
+        "rows": len(rows),
+        "missing": 0,
+        "surplus": 0,
+        "equal": True,
+    }
+    assert told["probes"]["recall"] == 1.0
+    assert told["lost"] == dict.fromkeys(told["lost"], 0)
+    assert (tmp_path / "clusters.svg").read_text().startswith("<?xml")
+
+
+def test_options_of_clusters_that_mean_nothing_are_refused(run) -> None:
+    for options, told in (
+        (("--clusters", "0%"), "--clusters 0%: neither a share of the area nor a range"),
+        (("--clusters", "many"), "--clusters many: neither a share of the area nor a range"),
+        (("--feedback",), "--feedback and --recluster are about clusters"),
+        (("--clusters", "10%", "--drift", "50"), "--drift with --clusters"),
+        (("--clusters", "10%", "--kill", "0@3m"), "the sink cannot be killed"),
+    ):
+        code, _, err = run("--data", MEADOW, *options, ALIKE)
+        assert code != 0
+        assert told in err

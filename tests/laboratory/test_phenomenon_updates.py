@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nilometer
+from nilometer.laboratory.central_join import central_answers
 from nilometer.laboratory.phenomenon_updates import PhenomenonRule, UpdateKind, Updates, phenomenon_updates
 from nilometer.laboratory.reproductions.snjoin_field import occurrences
-from nilometer.laboratory.snjoin import Clusters, central_answers, sensed
+from nilometer.sensornet.snjoin import sensed
 from nilometer.types import SECOND
 
 Row = tuple[int, int, int]
@@ -99,8 +100,7 @@ def test_they_are_those_of_the_language(rows: list[Row], strength: int, members:
 def test_a_join_with_the_same_window_tells_them_all(rows: list[Row], strength: int, members: int) -> None:
     rule = PhenomenonRule(members, strength, 10, 4)
     times, values, sources = columns(rows)
-    clusters = Clusters(np.array([0]), np.zeros(6, dtype=np.int64))
-    joined = central_answers(sensed(sources, times, values), clusters, rule.range)
+    joined = central_answers(sensed(sources, times, values), rule.range)
     from_join = phenomenon_updates(*occurrences(joined), rule)
     # An occurrence is known by its sensor, time and value, so equal readings of one sensor at a time count once.
     assert said(from_join) == said(phenomenon_updates(times, values, sources, rule))

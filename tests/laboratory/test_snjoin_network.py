@@ -19,7 +19,8 @@ from nilometer.laboratory.reproductions.snjoin_field import (
 )
 from nilometer.laboratory.reproductions.snjoin_network import FIGURE_12, SENSORS, snjoin_network
 from nilometer.laboratory.reproductions.snjoin_phenomena import snjoin_phenomena
-from nilometer.laboratory.snjoin import NO_HEAD, Clusters, selective_tours, sensed
+from nilometer.sensornet.clusters import NO_HEAD, Clusters
+from nilometer.sensornet.snjoin import selective_tours, sensed
 
 
 def test_the_figures_are_made_and_the_distributed_join_is_the_central_one(tmp_path: Path) -> None:

@@ -96,6 +96,30 @@ def simulate(
             help="With --drift: how long receivers listen before and after a slot; default: as needed.",
         ),
     ] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(
+            "--clusters",
+            metavar="SHARE",
+            help="Run SIMILAR or PHENOMENA over clusters of sensors, each with this share of the area: 10%; or of this "
+            "range: 30.",
+        ),
+    ] = None,
+    feedback: Annotated[
+        bool,
+        typer.Option(
+            "--feedback",
+            help="With --clusters: let heads learn which others to probe; answers are approximate.",
+        ),
+    ] = False,
+    recluster: Annotated[
+        str | None,
+        typer.Option(
+            "--recluster",
+            metavar="DURATION",
+            help="With --clusters: form clusters anew so often; default: only after deaths.",
+        ),
+    ] = None,
     limit: Annotated[int | None, typer.Option("--limit", min=0, help="Print at most this many rows.")] = None,
     acquisition_interval: AcquisitionIntervalOption = None,
     delivery_time: DeliveryTimeOption = None,
@@ -115,6 +139,8 @@ def simulate(
     With --json, the last line is the report.
 
     Example: nilometer simulate --data field/ --network brook.toml --for '180 DAYS' --kill 3@40d "SELECT AVG(depth) FROM river [NOW]"
+
+    Example: nilometer simulate --data examples/meadow --clusters 10% "SELECT time, kind, size FROM PHENOMENA(haze)"
     """
 
     from nilometer.engine.expectations import expectations
@@ -127,6 +153,37 @@ def simulate(
     # Motes sense a log: a reading far behind the others has a clock that was reset.
     database = database_of(data, catalog, log_order=True)
     query = database.sql(read_sql(sql), **parameters_of(set_ or [])).with_profile(profile)
+    if plot is not None:
+        check_output(plot, "--plot")
+    if clusters is not None:
+        from nilometer.cli.clustered import simulate_clustered
+
+        if drift is not None:
+            raise ConfigurationError(
+                "--drift with --clusters: clocks agree there", hint="leave one of them out"
+            )
+        simulate_clustered(
+            database,
+            query,
+            clusters,
+            given_duration(duration, "--for"),
+            network=network,
+            costs=costs,
+            feedback=feedback,
+            recluster=None if recluster is None else given_duration(recluster, "--recluster"),
+            losses=loss,
+            retries=retries,
+            kills=tuple((each.node, each.after) for each in map(parse_kill, kill or ())),
+            seed=seed,
+            limit=limit,
+            json=json,
+            plot=plot,
+        )
+        return
+    if feedback or recluster is not None:
+        raise ConfigurationError(
+            "--feedback and --recluster are about clusters", hint="give --clusters 10% too, or neither"
+        )
     expected = expectations(
         acquisition_interval=acquisition_interval,
         delivery_time=delivery_time,
@@ -151,8 +208,6 @@ def simulate(
         spares=spares,
     )
     length = given_duration(duration, "--for")
-    if plot is not None:
-        check_output(plot, "--plot")
     simulation = prepare(query, SimulationOptions(length, found, expected, conditions))
     for given, death in zip(kill or (), conditions.kills, strict=True):
         if death.after >= simulation.end:

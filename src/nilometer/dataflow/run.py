@@ -56,7 +56,7 @@ class Run:
 
     With `finished` False the run gives the answer so far, as if the streams still ran: the end of a log does
     not raise the watermark. `versions` are the later versions of the tables. Each gets a round of its own
-    after the first round, before any reading.
+    after the first round, before any reading. `flow` is a dataflow of the plan other than its own.
     """
 
     def __init__(
@@ -67,11 +67,12 @@ class Run:
         *,
         finished: bool = True,
         versions: Sequence[TableVersion] = (),
+        flow: Dataflow | None = None,
     ) -> None:
         if batch_rows is not None and batch_rows < 1:
             raise InternalError("batches of no rows")
         self.schema = answer_schema(plan)
-        self.flow = Dataflow(plan, sources)
+        self.flow = Dataflow(plan, sources) if flow is None else flow
         streams = physical.streams_of(plan)
         self._inlets = {name: PulledInlet(stream, sources) for name, stream in streams.items()}
         self._pace = Pace(leaves(plan), self._inlets, ends=finished)

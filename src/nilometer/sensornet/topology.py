@@ -43,6 +43,12 @@ class Topology:
         """The nodes that it hears, ascending."""
         return self.targets[self.starts[node] : self.starts[node + 1]]
 
+    def quality(self, node: int, other: int) -> tuple[float, float]:
+        """The quality of the link from one node to the other, and back."""
+        start, end = int(self.starts[node]), int(self.starts[node + 1])
+        place = start + int(np.searchsorted(self.targets[start:end], other))
+        return float(self.forward[place]), float(self.backward[place])
+
     def distances(self, node: int) -> Floats:
         """The distances from this node to every node."""
         return distances_from(self.positions, node)

@@ -21,15 +21,8 @@ from typing import Any
 import numpy as np
 
 from nilometer.kernels.arrays import Booleans, Floats, Integers
+from nilometer.laboratory.central_join import central_answers
 from nilometer.laboratory.phenomenon_updates import PhenomenonRule, Updates, phenomenon_updates
-from nilometer.laboratory.radio_network import (
-    Radio,
-    Traffic,
-    Trip,
-    least_range,
-    placed_topology,
-    uniform_positions,
-)
 from nilometer.laboratory.reproductions.snjoin_costs import (
     BUCKETS,
     COLLISION,
@@ -38,18 +31,23 @@ from nilometer.laboratory.reproductions.snjoin_costs import (
     PROBE,
     SEPARATION,
 )
-from nilometer.laboratory.snjoin import (
+from nilometer.sensornet.clusters import Formation, Heed, form_clusters
+from nilometer.sensornet.radio_network import (
+    Radio,
+    Traffic,
+    Trip,
+    least_range,
+    placed_topology,
+    uniform_positions,
+)
+from nilometer.sensornet.snjoin import (
     Answers,
     Deployment,
     EveryHead,
     Feedback,
-    Formation,
-    Heed,
     JoinQuery,
     JoinRunResult,
     Readings,
-    central_answers,
-    form_clusters,
     recall,
     run_join,
     selective_tours,
@@ -183,7 +181,7 @@ def measure(
     readings = everything.take(~early)
     delay = suggested_delay(deployment, PERIOD, LARGEST_MESSAGE) + WAITING
     query = JoinQuery(WINDOW, EPSILON, delay, PERIOD)
-    expected = central_answers(readings, deployment.clusters, WINDOW)
+    expected = central_answers(readings, WINDOW)
     end = 2 * seconds * SECOND
     true = updates_of(expected, None, end)
     taught = run_join(deployment, query, everything.take(early), strategy, seed=seed).relevance

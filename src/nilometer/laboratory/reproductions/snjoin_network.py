@@ -28,7 +28,7 @@ from nilometer.laboratory.reproductions.snjoin_field import (
     measure,
 )
 from nilometer.laboratory.reproductions.verdict import Ratio, exact, measured, quotient, rises
-from nilometer.laboratory.snjoin import Feedback
+from nilometer.sensornet.snjoin import Feedback
 from nilometer.types import MILLISECOND, SECOND
 
 SENSORS = (200, 600, 1000, 1400, 2000)
