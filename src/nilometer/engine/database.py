@@ -18,6 +18,7 @@ from nilometer.engine.declaration import columns_text, form_text
 from nilometer.engine.declare import sensor_of, snee_streams, stream_of, table_of
 from nilometer.engine.definition import query_definition
 from nilometer.engine.hosts import host_name
+from nilometer.engine.models import create_model, drop_model, is_model, model_rows, write_model
 from nilometer.engine.opening import open_data, open_stream
 from nilometer.engine.query import Query
 from nilometer.engine.reactions import reaction_of, show_alerts, show_decisions
@@ -67,6 +68,7 @@ class Database:
         self.notes: list[str] = []
         self.keeping: Keeping | None = None
         self.told: list[str] = []
+        self.models: Path | None = None
 
     # ---- declaring ---------------------------------------------------------------------------------------------------
 
@@ -89,6 +91,13 @@ class Database:
         force: bool,
     ) -> Any:
         self.refresh()
+        try:
+            lowered = self._of_models(statement, text)
+        except NilometerError as error:
+            raise error.at(text, statement.span) from None
+        if lowered is None:
+            return None
+        statement = lowered
         if self.keeping is not None and isinstance(statement, CHANGING):
             try:
                 self.told.append(self.keeping.execute(statement, force=force))
@@ -96,6 +105,25 @@ class Database:
                 raise error.at(text, statement.span) from None
             return None
         return self._run(statement, text, parameters)
+
+    def _of_models(
+        self, statement: ast.Statement | ast.QueryNode, text: str
+    ) -> ast.Statement | ast.QueryNode | None:
+        """A statement about a model as one about its table; None if all is done. A model is fitted here."""
+        match statement:
+            case ast.CreateModel():
+                return create_model(self, statement, text)
+            case ast.Replace(created=ast.CreateModel(name=name) as created):
+                known = is_model(self.catalog.extent(name))
+                write_model(self, created, text)
+                return None if known else create_model(self, created, text)
+            case ast.Drop(kind="MODEL", name=name, if_exists=if_exists):
+                if is_model(self.catalog.extent(str(name))):
+                    drop_model(self, str(name))
+                elif not if_exists:
+                    raise ConfigurationError(f"no model '{name}'", hint="SHOW MODELS lists them")
+                return replace(statement, kind="TABLE")
+        return statement
 
     def take_over(self) -> None:
         """This process has become the owner of the directory: know what clients have declared until then."""
@@ -124,6 +152,10 @@ class Database:
                     self.notes += doubtful_units(stream_declared)
                 case ast.CreateTable():
                     self.catalog.add_table(table_of(statement, text, self.data.base))
+                case ast.CreateModel():
+                    self.catalog.add_table(
+                        table_of(create_model(self, statement, text), text, self.data.base)
+                    )
                 case ast.CreateSensor():
                     self.catalog.add_sensor(sensor_of(statement))
                 case ast.CopySensors(path=path, stream=stream, origins=origins):
@@ -199,6 +231,10 @@ class Database:
                         self.catalog.add_phenomenon(known)
                     raise
                 return
+            case ast.CreateModel(name=name):
+                write_model(self, created, text)
+                if is_model(self.catalog.extent(name)):
+                    return
             case ast.CreateTable(name=name):
                 table = table_of(created, text, self.data.base)
                 self.catalog.drop("TABLE", name, if_exists=True)
@@ -330,7 +366,7 @@ class Database:
         return deliver(self, name, to).rows
 
     def show(self, kind: str) -> list[dict[str, Any]]:
-        """STREAMS, TABLES, VIEWS, PHENOMENA, SENSORS, NETWORKS, QUERIES, ALERTS or DECISIONS, as rows."""
+        """STREAMS, TABLES, VIEWS, PHENOMENA, MODELS, SENSORS, NETWORKS, QUERIES, ALERTS or DECISIONS, as rows."""
         match kind.upper():
             case "STREAMS":
                 return [
@@ -358,6 +394,8 @@ class Database:
                     | ({"form": form} if (form := form_text(table)) else {})
                     for table in self.catalog.tables()
                 ]
+            case "MODELS":
+                return model_rows(self)
             case "SENSORS":
                 return self.catalog.sensor_rows()
             case "NETWORKS":

@@ -354,7 +354,25 @@ def _call(cursor: Cursor) -> ast.Expression:
                 isinstance(x, bool) or isinstance(y, bool)
             ):
                 return ast.PointConstant(float(x), float(y), span=span)
-    return _with_over(cursor, ast.FunctionCall(token.text, arguments, distinct, span=span))
+    if token.key == "CLASSIFY" and arguments:
+        arguments = (_model(arguments[0]), *arguments[1:])
+    found = _with_over(cursor, ast.FunctionCall(token.text, arguments, distinct, span=span))
+    while cursor.at(".") and cursor.peek().kind is WORD:
+        cursor.advance()
+        field = cursor.advance()
+        named = ast.Constant(field.text.lower(), span=field.span)
+        found = ast.FunctionCall("field", (found, named), span=cursor.span_from(token.start))
+    return found
+
+
+def _model(argument: ast.Expression) -> ast.Expression:
+    """A model by its name: the one row of the table of that name."""
+    if not isinstance(argument, ast.Name) or len(argument.parts) != 1:
+        return argument
+    place = argument.span
+    model = ast.FunctionCall("MAX", (ast.Name(("model",), span=place),), span=place)
+    table = ast.ExtentSource(argument.parts[0], span=place)
+    return ast.ScalarQuery(ast.Select((ast.SelectItem(model),), (table,), span=place), span=place)
 
 
 def _nulls(cursor: Cursor, behind: str) -> bool | None:

@@ -251,6 +251,28 @@ def _create_network(cursor: Cursor, start: int) -> ast.CreateNetwork:
     return ast.CreateNetwork(name, path, sink, retries, schema, resources, span=cursor.span_from(start))
 
 
+def _create_model(cursor: Cursor, start: int) -> ast.CreateModel:
+    name = cursor.name("the model's name")
+    cursor.expect("FROM")
+    cursor.expect("(")
+    query = parse_query(cursor)
+    cursor.expect(")")
+    cursor.expect("USING")
+    method = cursor.expect_any("TREE", "NEAREST", "CLUSTERS")
+    count: int | None = None
+    if method == "NEAREST":
+        if cursor.token.kind is not INT or int(cursor.token.text) < 1:
+            cursor.fail("a number of neighbours", hint="write such as NEAREST 3")
+        count = int(cursor.advance().text)
+    above: float | None = None
+    if method != "TREE" and cursor.accept("NONE", "NONE ABOVE"):
+        cursor.expect("ABOVE")
+        if cursor.token.kind not in (INT, FLOAT):
+            cursor.fail("a distance")
+        above = float(cursor.advance().text)
+    return ast.CreateModel(name, query, method, count, above, span=cursor.span_from(start))
+
+
 def _replace(cursor: Cursor, start: int) -> ast.Replace:
     kind = cursor.expect_any(*REPLACE_KINDS)
     if kind != "QUERY":
@@ -429,4 +451,5 @@ _CREATIONS: dict[str, Callable[[Cursor, int], ast.Statement]] = {
     "ALERT": parse_alert,
     "DECISION": parse_decision,
     "PHENOMENON": _create_phenomenon,
+    "MODEL": _create_model,
 }

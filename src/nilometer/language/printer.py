@@ -71,6 +71,17 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
             return _words("CREATE QUERY", identifier(name), *words)
         case ast.CreateView(name, columns, query):
             return f"CREATE VIEW {identifier(name)}{column_names(columns)} AS {print_query(query)}"
+        case ast.CreateModel(name, query, method, count, above):
+            neighbours = "" if count is None else str(count)
+            none = "" if above is None else f"NONE ABOVE {above!r}"
+            return _words(
+                "CREATE MODEL",
+                identifier(name),
+                f"FROM ({print_query(query)}) USING",
+                method,
+                neighbours,
+                none,
+            )
         case ast.CreatePhenomenon(name, definition):
             return f"CREATE PHENOMENON {identifier(name)} {print_source(definition)}"
         case ast.CreateAlert():

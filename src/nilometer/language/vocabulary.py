@@ -86,9 +86,21 @@ SHOW_KINDS = (
     "ALERTS",
     "DECISIONS",
     "PHENOMENA",
+    "MODELS",
 )
-DROP_KINDS = ("QUERY", "STREAM", "TABLE", "NETWORK", "SENSOR", "VIEW", "ALERT", "DECISION", "PHENOMENON")
-REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE", "ALERT", "DECISION", "PHENOMENON")
+DROP_KINDS = (
+    "QUERY",
+    "STREAM",
+    "TABLE",
+    "NETWORK",
+    "SENSOR",
+    "VIEW",
+    "ALERT",
+    "DECISION",
+    "PHENOMENON",
+    "MODEL",
+)
+REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE", "ALERT", "DECISION", "PHENOMENON", "MODEL")
 TEMPLATES = ("slack", "pagerduty", "alertmanager")
 """The forms of an alert's message that other services take."""
 STATES = ("KEEP STATE", "BACKFILL", "EMPTY STATE")

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import Final
 
 from nilometer.catalog.functions.aggregates import AGGREGATES
+from nilometer.catalog.functions.models import MODELS
 from nilometer.catalog.functions.scalars import SCALARS
 from nilometer.catalog.functions.signature import Argument, FunctionKind, FunctionSignature
 from nilometer.catalog.functions.special_forms import SPECIAL_FORMS
@@ -26,7 +27,7 @@ from nilometer.catalog.functions.vectors import VECTORS
 
 __all__ = ["FUNCTIONS", "Argument", "FunctionKind", "FunctionSignature", "names", "resolve"]
 
-FUNCTIONS: Final[tuple[FunctionSignature, ...]] = SCALARS + VECTORS + AGGREGATES + SPECIAL_FORMS
+FUNCTIONS: Final[tuple[FunctionSignature, ...]] = SCALARS + VECTORS + MODELS + AGGREGATES + SPECIAL_FORMS
 
 _BY_NAME: Final = {name: f for f in FUNCTIONS for name in (f.name, *f.aliases)}
 

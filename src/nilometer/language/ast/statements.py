@@ -157,6 +157,17 @@ class CreatePhenomenon(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateModel(Statement):
+    """`CREATE MODEL name FROM (query) USING TREE | NEAREST n | CLUSTERS [NONE ABOVE d]`; the method upper-case."""
+
+    name: str
+    query: QueryNode
+    method: str
+    count: int | None = None
+    none_above: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Replace(Statement):
     """`REPLACE QUERY name [KEEP STATE | BACKFILL | EMPTY STATE] [ON ERROR ...] AS SELECT ...`, `REPLACE STREAM | TABLE | VIEW | PHENOMENON ...`, or
     CREATE OR REPLACE. `state` says where the state of the new query comes from; None: the best there is."""
@@ -169,6 +180,7 @@ class Replace(Statement):
         | CreateAlert
         | CreateDecision
         | CreatePhenomenon
+        | CreateModel
     )
     state: str | None = None
 
@@ -189,7 +201,7 @@ class Resume(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Statement):
-    """`DROP QUERY | STREAM | TABLE | VIEW | PHENOMENON | NETWORK | ALERT | DECISION | SENSOR [IF EXISTS] name [OF stream]`; kind upper-case."""
+    """`DROP QUERY | STREAM | TABLE | VIEW | PHENOMENON | MODEL | NETWORK | ALERT | DECISION | SENSOR [IF EXISTS] name [OF stream]`; kind upper-case."""
 
     kind: str
     name: str | int
@@ -199,7 +211,7 @@ class Drop(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Show(Statement):
-    """`SHOW QUERIES | STREAMS | TABLES | VIEWS | PHENOMENA | SENSORS | NETWORKS | ALERTS | DECISIONS`; kind upper-case."""
+    """`SHOW QUERIES | STREAMS | TABLES | VIEWS | PHENOMENA | MODELS | SENSORS | NETWORKS | ALERTS | DECISIONS`; kind upper-case."""
 
     kind: str
 

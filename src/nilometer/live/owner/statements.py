@@ -50,6 +50,8 @@ def named(statement: ast.Statement) -> tuple[str, str] | None:
             return "QUERY", name
         case ast.CreateView(name=name):
             return "VIEW", name
+        case ast.CreateModel(name=name):
+            return "MODEL", name
         case ast.CreatePhenomenon(name=name):
             return "PHENOMENON", name
         case ast.CreateAlert(name=name) | ast.CreateDecision(name=name):

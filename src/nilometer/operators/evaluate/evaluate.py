@@ -36,6 +36,7 @@ from nilometer.expressions import (
     type_of,
 )
 from nilometer.operators.evaluate.casts import CASTS
+from nilometer.operators.evaluate.classification import CLASSIFICATION
 from nilometer.operators.evaluate.failures import Failure, failure_of
 from nilometer.operators.evaluate.functions import FUNCTIONS as BASIC
 from nilometer.operators.evaluate.functions import NUMERIC, Builder, comparison, finite, full_length
@@ -49,7 +50,7 @@ from nilometer.operators.logic import TICK
 from nilometer.operators.set_aside import failing_rows
 from nilometer.types import BOOLEAN, Kind
 
-FUNCTIONS: dict[str, Builder] = {**BASIC, **NUMBERS, **TEXTS, **TIMES, **CASTS, **VECTORS}
+FUNCTIONS: dict[str, Builder] = {**BASIC, **NUMBERS, **TEXTS, **TIMES, **CASTS, **VECTORS, **CLASSIFICATION}
 """Every scalar function except the comparisons and those that are compiled here."""
 
 STRICT = (frozenset(FUNCTIONS) | frozenset(COMPARISONS)) - {"least", "greatest"}

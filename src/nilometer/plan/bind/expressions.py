@@ -228,6 +228,9 @@ class ExpressionBinder:
         bare = node.parts[0].lower() if len(node.parts) == 1 else None
         if bare == "time" and self.scope.time_is_tick:
             return Now()
+        field = self._field(node) if len(node.parts) > 1 else None
+        if field is not None:
+            return field
         reference = self.scope.resolve(node)
         if reference is not None:
             return reference
@@ -267,6 +270,27 @@ class ExpressionBinder:
             or nearest(node.text, names)
             or f"if it is a parameter, give it a value: --set {node.text}=...",
         )
+
+    def _field(self, node: ast.Name) -> Expression | None:
+        """`peak.energy`, `q.peak.energy`: a field of a column that has several; None if there is no such column."""
+        relation = self.scope.relation(node.parts[0])
+        if (relation is None) != (len(node.parts) == 2):
+            return None
+        owners = self.scope.relations if relation is None else (relation,)
+        found = [column for owner in owners if (column := owner.find(node.parts[-2])) is not None]
+        if len(found) != 1 or found[0].type.kind is not Kind.STRUCT:
+            return None
+        of = ColumnReference(found[0].name, found[0].type)
+        self.scope.places.setdefault(of.name, node)
+        name = node.parts[-1].lower()
+        fields = {column.name: column.type for column in type_of(of).fields}
+        if name not in fields:
+            self.context.fail(
+                f"'{of}' has no field '{node.parts[-1]}'",
+                node,
+                detail=f"its fields are {quoted(list(fields))}",
+            )
+        return Call("field", (of, Literal(name, STRING)), fields[name])
 
     def _now(self, node: ast.Expression) -> Now:
         relations = self.scope.relations

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from nilometer.plan.scalars.classification import classify
 from nilometer.plan.scalars.peaks import peaks
 
 Vector = tuple[Any, ...]
@@ -39,6 +40,8 @@ def _rebin(vector: Vector, count: int) -> Vector:
 
 VECTORS: dict[str, Callable[..., Any]] = {
     "peaks": peaks,
+    "classify": classify,
+    "field": lambda fields, name: fields[name],
     "element": _element,
     "length": len,
     "dot": lambda one, other: math.fsum(float(a) * float(b) for a, b in zip(one, other, strict=True)),
