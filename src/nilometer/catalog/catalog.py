@@ -48,7 +48,8 @@ KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW", "ALERT", "DECI
 class QueryDefinition:
     """A standing query: its text, and where in the log it starts (None: now; 'BEGINNING'; microseconds). `columns`
     are those of its answers, which are at most `delay` late; without them it cannot be read in FROM. `stops`: a row
-    without a value stops it (ON ERROR STOP). `made_by`: the CREATE ALERT or CREATE DECISION that it belongs to."""
+    without a value stops it (ON ERROR STOP). `made_by`: the CREATE ALERT or CREATE DECISION that it belongs to.
+    `pipeline`: the one that it runs in on Spark (None: the one of all others)."""
 
     name: str
     text: str
@@ -57,6 +58,7 @@ class QueryDefinition:
     delay: int = field(default=0, compare=False)
     stops: bool = False
     made_by: str | None = None
+    pipeline: str | None = None
 
     @property
     def duty(self) -> str | None:

@@ -27,7 +27,7 @@ from nilometer.redaction import redacted
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-VERSION = 8
+VERSION = 9
 """The version of the tables that this program reads and writes."""
 
 Migration = Callable[["Connection"], None]
@@ -75,6 +75,12 @@ def _add_phenomena(connection: Connection) -> None:
     add_phenomena(connection)
 
 
+def _add_pipeline(connection: Connection) -> None:
+    from nilometer.catalog.store_migrations import add_pipeline
+
+    add_pipeline(connection)
+
+
 MIGRATIONS: dict[int, Migration] = {
     1: _add_retries,
     2: _add_views,
@@ -83,6 +89,7 @@ MIGRATIONS: dict[int, Migration] = {
     5: _add_stops,
     6: _add_made_by,
     7: _add_phenomena,
+    8: _add_pipeline,
 }
 """Version -> the migration of the tables to the next version, which runs in the transaction that opens the
 catalog."""

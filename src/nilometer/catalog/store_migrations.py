@@ -71,3 +71,12 @@ def add_made_by(connection: sql.Connection) -> None:
 def add_phenomena(connection: sql.Connection) -> None:
     """Version 7 -> 8: phenomena have a table of their own."""
     phenomena.create(connection, checkfirst=True)
+
+
+def add_pipeline(connection: sql.Connection) -> None:
+    """Version 8 -> 9: a query gets `pipeline`, NULL at first: it runs with all others."""
+    schema = connection.get_execution_options().get("schema_translate_map", {}).get(None)
+    name = "queries" if schema is None else f"{schema}.queries"
+    columns = sql.inspect(connection).get_columns("queries", schema=schema)
+    if not any(column["name"] == "pipeline" for column in columns):
+        connection.execute(sql.text(f"ALTER TABLE {name} ADD COLUMN pipeline TEXT"))

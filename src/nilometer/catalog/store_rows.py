@@ -147,7 +147,9 @@ def _query_rows(query: QueryDefinition, position: int) -> Rows:
     return [
         (
             tables.queries,
-            row | {"starting": word, "starting_at": at, "stops": query.stops, "made_by": query.made_by},
+            row
+            | {"starting": word, "starting_at": at, "stops": query.stops}
+            | {"made_by": query.made_by, "pipeline": query.pipeline},
         )
     ]
 
@@ -268,7 +270,7 @@ def load_contents(connection: sql.Connection) -> Contents:
     for row in _ordered(connection, tables.queries):
         starting = row.starting if row.starting_at is None else row.starting_at
         contents.queries[row.key] = QueryDefinition(
-            row.name, row.text, starting, stops=bool(row.stops), made_by=row.made_by
+            row.name, row.text, starting, stops=bool(row.stops), made_by=row.made_by, pipeline=row.pipeline
         )
     for row in _ordered(connection, tables.views):
         contents.views[row.key] = ViewDefinition(row.name, row.text, tuple(row.column_names))

@@ -132,9 +132,10 @@ queries = sql.Table(
     sql.Column("starting_at", sql.BigInteger),
     sql.Column("stops", sql.Boolean, nullable=False, server_default=sql.false()),
     sql.Column("made_by", sql.Text),
+    sql.Column("pipeline", sql.Text),
 )
 """Standing queries: `starting` is BEGINNING, or `starting_at` is a time in microseconds, or neither: from
-now. `stops`: ON ERROR STOP. `made_by`: the alert or decision that it belongs to."""
+now. `stops`: ON ERROR STOP. `made_by`: the alert or decision that it belongs to. `pipeline`: IN PIPELINE."""
 
 views = sql.Table(
     "views",

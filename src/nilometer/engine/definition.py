@@ -26,4 +26,12 @@ def query_definition(
         raise ConfigurationError(f"'{name}' cannot read itself", hint="give one of them another name")
     delay = max((stream.delay for stream in streams), default=0)
     columns = tuple(found.schema.columns)
-    return QueryDefinition(name, print_statement(query), statement.starting, columns, delay, statement.stops)
+    return QueryDefinition(
+        name,
+        print_statement(query),
+        statement.starting,
+        columns,
+        delay,
+        statement.stops,
+        pipeline=statement.pipeline,
+    )

@@ -285,9 +285,9 @@ def _replace(cursor: Cursor, start: int) -> ast.Replace:
             for word in rest:
                 cursor.expect(word)
             state = " ".join((first, *rest))
-    stops = _stops(cursor)
+    stops, pipeline = _stops(cursor), _pipeline(cursor)
     cursor.expect("AS")
-    query = ast.CreateQuery(name, parse_query(cursor), None, stops, span=cursor.span_from(start))
+    query = ast.CreateQuery(name, parse_query(cursor), None, stops, pipeline, span=cursor.span_from(start))
     return ast.Replace(query, state, span=cursor.span_from(start))
 
 
@@ -313,10 +313,10 @@ def _create_query(cursor: Cursor, start: int) -> ast.CreateQuery:
             starting = parse_moment(cursor)
         else:
             cursor.fail("a time in single quotes", hint="write such as '2026-11-15T08:30:00Z'")
-    stops = _stops(cursor)
+    stops, pipeline = _stops(cursor), _pipeline(cursor)
     cursor.expect("AS")
     query = parse_query(cursor)
-    return ast.CreateQuery(name, query, starting, stops, span=cursor.span_from(start))
+    return ast.CreateQuery(name, query, starting, stops, pipeline, span=cursor.span_from(start))
 
 
 def _stops(cursor: Cursor) -> bool:
@@ -325,6 +325,14 @@ def _stops(cursor: Cursor) -> bool:
         return False
     cursor.expect("ERROR")
     return cursor.expect_any("STOP", "SKIP") == "STOP"
+
+
+def _pipeline(cursor: Cursor) -> str | None:
+    """`IN PIPELINE p`."""
+    if not cursor.accept("IN", "IN PIPELINE"):
+        return None
+    cursor.expect("PIPELINE")
+    return cursor.name("the pipeline's name")
 
 
 def _create_view(cursor: Cursor, start: int) -> ast.CreateView:

@@ -66,8 +66,8 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
                 f"SINK {literal(sink)}" if sink is not None else "",
                 f"RETRIES {retries}" if retries is not None else "",
             )
-        case ast.CreateQuery(name, query, starting, stops):
-            words = _starting(starting), _stops(stops), f"AS {print_query(query)}"
+        case ast.CreateQuery(name, query, starting, stops, pipeline):
+            words = _starting(starting), _stops(stops), _pipeline(pipeline), f"AS {print_query(query)}"
             return _words("CREATE QUERY", identifier(name), *words)
         case ast.CreateView(name, columns, query):
             return f"CREATE VIEW {identifier(name)}{column_names(columns)} AS {print_query(query)}"
@@ -88,8 +88,8 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
             return print_alert(node)
         case ast.CreateDecision():
             return print_decision(node)
-        case ast.Replace(ast.CreateQuery(name, query, _, stops), state):
-            words = state or "", _stops(stops), f"AS {print_query(query)}"
+        case ast.Replace(ast.CreateQuery(name, query, _, stops, pipeline), state):
+            words = state or "", _stops(stops), _pipeline(pipeline), f"AS {print_query(query)}"
             return _words("REPLACE QUERY", identifier(name), *words)
         case ast.Replace(created):
             return f"REPLACE {print_statement(created).removeprefix('CREATE ')}"
@@ -146,6 +146,10 @@ def _column(column: ast.ColumnDefinition) -> str:
 
 def _stops(stops: bool) -> str:
     return "ON ERROR STOP" if stops else ""
+
+
+def _pipeline(name: str | None) -> str:
+    return "" if name is None else f"IN PIPELINE {identifier(name)}"
 
 
 def _starting(starting: str | int | None) -> str:

@@ -1,5 +1,5 @@
-"""The queries of a station that Spark runs. The station keeps their streams open and tells the sensors; Spark
-reads the logs.
+"""The queries of a station that Spark runs with a StreamingQuery of their own. The station keeps their streams open and
+tells the sensors; Spark reads the logs. Standing queries share a pipeline (pipelines/), except those that join tables.
 
 The law: a standing query is kept in the data directory. Any other query is temporary: its files are in a
 folder of its own beside the logs, where a cluster sees them too, and are deleted when the query is removed.

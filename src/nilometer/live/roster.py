@@ -237,6 +237,7 @@ class Roster:
                 state=choice,
                 same_state=same,
                 stops=definition.stops,
+                pipeline=definition.pipeline,
             )
         except NilometerError as error:
             self.refused[name] = error

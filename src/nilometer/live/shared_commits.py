@@ -12,9 +12,12 @@ they keep the versions of the table there as well.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import polars as pl
 
@@ -108,13 +111,32 @@ class SharedQuery:
         return trimmed_of(self.recovered, logs)
 
 
-class SharedCommits:
-    """The commit log and the saved states, for the one process that runs standing queries on the gateway.
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
-    `trouble` is what keeps it from committing; no query is given more to read until that has passed.
+
+def _exclusive(
+    method: Callable[Concatenate[SharedCommits, _P], _R],
+) -> Callable[Concatenate[SharedCommits, _P], _R]:
+    """One thread at a time: Spark commits its pipelines' rounds in a thread of its own."""
+
+    @wraps(method)
+    def alone(self: SharedCommits, /, *arguments: _P.args, **named: _P.kwargs) -> _R:
+        with self.lock:
+            return method(self, *arguments, **named)
+
+    return alone
+
+
+class SharedCommits:
+    """The commit log and the saved states, for the one process that runs standing queries.
+
+    `trouble` is what keeps it from committing; no query is given more to read until that has passed. Whoever calls several
+    methods in a row that belong together holds `lock`.
     """
 
     def __init__(self, directory: Path, logs: LogDirectory, failpoint: Failpoint | None, now: int) -> None:
+        self.lock = threading.RLock()
         self._directory = directory
         self._logs = logs
         try:
@@ -146,14 +168,15 @@ class SharedCommits:
 
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
-    def open(self, name: str, query: CompiledQuery) -> SharedQuery:
+    @_exclusive
+    def open(self, name: str, query: CompiledQuery, *, on_spark: bool = False) -> SharedQuery:
         """Find where a query goes on. Nothing is written yet."""
         if has_folder(self._directory, name):
             runner = LocalFiles(folder_of(self._directory, name)).holder()
             if runner is not None:
                 raise BusyError(f"'{name}' is being run by {runner}", hint="stop that one first")
             settle_all(self._directory, name)
-        meaning, key = version_of(query), name.lower()
+        meaning, key = version_of(query, on_spark=on_spark), name.lower()
         version = meaning.name
         columns, types = dtypes(query.schema), types_of(query.schema)
         place = self.log.index.place(key)
@@ -186,6 +209,13 @@ class SharedCommits:
             place = replace(place, version=version, earlier=last.earlier + last.ledger, ledger=QueryLedger())
         layout = layout_of(query.physical)
         return SharedQuery(name, version, place, recovered, begins, layout=layout, changed=changed)
+
+    @_exclusive
+    def recovered(self, query: SharedQuery, meaning: Version) -> Recovered:
+        """Where a query that runs would go on after a crash now."""
+        place = self.log.index.place(query.key)
+        assert place is not None, "a query that has not joined"
+        return self._recover(place, meaning)
 
     def _recover(self, place: RecordPlace, meaning: Version) -> Recovered:
         last = place.commit
@@ -245,6 +275,7 @@ class SharedCommits:
         )
         return place, recovered
 
+    @_exclusive
     def join(self, query: SharedQuery, group: int, offsets: Mapping[str, Offset], trimmed: int) -> None:
         """The query goes on, or begins, at these offsets, in a group. The next commit records it, before the query
         reads anything."""
@@ -266,6 +297,7 @@ class SharedCommits:
         else:
             self._hold_at_least(query.held)
 
+    @_exclusive
     def take_back(self, query: SharedQuery) -> None:
         """Undo `join`: the query could not be installed, and must not move on with the group."""
         if self.queries.get(query.key) is not query:
@@ -275,6 +307,7 @@ class SharedCommits:
         if query.displaced is not None:
             self._pending[query.key] = query.displaced
 
+    @_exclusive
     def before(self, query: SharedQuery) -> Before | None:
         """The last saved state of the version before."""
         recovered, saved = query.recovered, self.states.load(query.place.name)
@@ -283,6 +316,7 @@ class SharedCommits:
         behind = all(at <= recovered.last.offsets.get(key, at) for key, at in saved.offsets.items())
         return Before(saved.panes, saved.offsets) if behind else None
 
+    @_exclusive
     def discount(self, query: SharedQuery, again: QueryLedger) -> None:
         """The readings that the state was rebuilt from, or was kept with, are in the older versions' books already."""
         query.takes_state = False
@@ -291,6 +325,7 @@ class SharedCommits:
         query.place.earlier = QueryLedger(**rest)
         self._pending[query.key] = Line(query.place, (), None, again, about=True)
 
+    @_exclusive
     def forget_private(self, query: SharedQuery) -> None:
         """The shared reader holds retention for this query from here on."""
         if query.place.number <= 0 and not first_number(self._directory, query.name):
@@ -300,6 +335,7 @@ class SharedCommits:
             if reader_of(query.name) in log.readers():
                 log.forget_reader(reader_of(query.name))
 
+    @_exclusive
     def leave(self, query: SharedQuery, ledger: QueryLedger, panes: Callable[[], Panes] | None) -> None:
         """The query stops. Its state is saved in a file of its own, unless a checkpoint of all has just been made."""
         self.commit({}, {}, 0, at_once=True)
@@ -318,21 +354,25 @@ class SharedCommits:
                 self.states.save({query.key: state}, self.log.index.places)
         self.queries.pop(query.key, None)
 
+    @_exclusive
     def fail(self, query: SharedQuery, offsets: Offsets) -> None:
         """An error stopped the query. It stays at its last commit, so that it meets the error again if it is
         started again unchanged."""
         self._pending[query.key] = Line(query.place, (), LEFT, None, about=True, offsets=offsets)
 
+    @_exclusive
     def move(self, query: SharedQuery, group: int) -> None:
         """The query goes on in another group, at the same offsets."""
         self._pending[query.key] = Line(query.place, (), group, None)
 
+    @_exclusive
     def note_trimmed(self, query: SharedQuery, readings: int) -> None:
         """Readings were deleted from the logs before the query had read them. The next commit records it."""
         query.place.trimmed += readings
         pending = self._pending.get(query.key, Line(query.place, (), None, None))
         self._pending[query.key] = pending._replace(about=True)
 
+    @_exclusive
     def set_apart(self, query: SharedQuery, group: int, offsets: Mapping[str, Offset]) -> None:
         """The query goes on in a group of its own, at the same offsets."""
         self._committed[group] = dict(offsets)
@@ -340,10 +380,12 @@ class SharedCommits:
 
     # ---- commits -----------------------------------------------------------------------------------------------------
 
+    @_exclusive
     def committed(self, group: int) -> Offsets:
         """The offsets up to which a group's answers are durable."""
         return self.log.index.groups.get(group, self._committed.get(group, {}))
 
+    @_exclusive
     def commit(
         self,
         groups: Mapping[int, Mapping[str, Offset]],
@@ -371,6 +413,7 @@ class SharedCommits:
             self._committed_at = now
         return self.trouble is None
 
+    @_exclusive
     def cancel(self, query: SharedQuery) -> bool:
         """Take back a query that has just joined, if nothing of it was written."""
         if self.log.cancel():
@@ -379,6 +422,7 @@ class SharedCommits:
             return True
         return False
 
+    @_exclusive
     def begin(self, now: int) -> None:
         """Record the queries that have joined, before they read anything."""
         if self._pending:
@@ -393,6 +437,7 @@ class SharedCommits:
             self.trouble = error.message
         return self.trouble is None
 
+    @_exclusive
     def retry(self) -> None:
         """Retry a commit that failed; `trouble` says whether it has passed. A checkpoint that failed is due again."""
         try:
@@ -405,10 +450,12 @@ class SharedCommits:
 
     # ---- checkpoints -------------------------------------------------------------------------------------------------
 
+    @_exclusive
     def due(self, now: int) -> bool:
         """Whether it is time for a checkpoint."""
         return bool(self.queries) and self.trouble is None and abs(now - self._saved_at) >= CHECKPOINT_EVERY
 
+    @_exclusive
     def checkpoint(self, panes: Mapping[str, Panes], ledgers: Mapping[str, QueryLedger], now: int) -> None:
         """Save the state of all running queries, which have committed everything they read, and their books."""
         self._saved_at = now
@@ -473,6 +520,7 @@ class SharedCommits:
                 store_offset(self._logs.log(stream).files, READER, at)
                 self._held[stream] = at
 
+    @_exclusive
     def release(self, name: str) -> None:
         """A query was dropped: retention waits for it no more."""
         self.forget(name)
@@ -480,12 +528,14 @@ class SharedCommits:
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
+    @_exclusive
     def forget(self, name: str) -> None:
         """Take a query out of the commit log: its answers are elsewhere now, or gone."""
         place = self.log.index.place(name)
         if place is not None:
             self._write({}, [Line(place, (), GONE)])
 
+    @_exclusive
     def close(self, ledgers: Mapping[str, QueryLedger]) -> None:
         """All queries stop: one record, and the last checkpoint is theirs."""
         with contextlib.suppress(ResourceError):
@@ -500,6 +550,7 @@ class SharedCommits:
         with contextlib.suppress(ResourceError):
             self.log.close()
 
+    @_exclusive
     def abandon(self) -> None:
         """Let go as a crash of the process would."""
         self.log.abandon()

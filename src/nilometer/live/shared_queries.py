@@ -11,6 +11,7 @@ joins the others when it has caught up.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ from nilometer.live.live_query import LiveQuery
 from nilometer.live.recovery import check_ends
 from nilometer.live.replaced_state import Choice, new_state
 from nilometer.live.shared_commits import SharedCommits, SharedQuery
-from nilometer.live.standing import shared_logs
+from nilometer.live.standing import Trimmed, shared_logs
 from nilometer.live.starts import Start, goes_on_at, offsets_at
 from nilometer.live.stored_tables import StoredTables
 from nilometer.live.versions import Version
@@ -40,6 +41,23 @@ from nilometer.memory import budget
 
 if TYPE_CHECKING:
     from nilometer.ingest.manager import StreamManager
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A query that is about to run. Its answers up to `offsets` are durable, its state is the one at `state_at`."""
+
+    standing: SharedQuery
+    offsets: dict[str, Offset]
+    state_at: dict[str, Offset]
+    trimmed: Trimmed
+    told: str
+
+    @property
+    def note(self) -> str | None:
+        """A message about where it goes on; None if it begins."""
+        said = self.standing.note()
+        return None if said is None else said + self.told
 
 
 class SharedQueries:
@@ -106,8 +124,53 @@ class SharedQueries:
         stops: bool = False,
     ) -> LiveQuery:
         """Start or resume a query. `state` and `same_state` are for one whose text has changed (replaced_state.py)."""
+        opened = self.open(name, query, streams, start, state, same_state=same_state)
+        standing, offsets, from_, trimmed = opened.standing, opened.offsets, opened.state_at, opened.trimmed
+        recovered = standing.recovered
+        group = self._groups.standing_at(streams, offsets, from_, standing.place.declared)
+        new = group is None
+        if group is None:
+            group = self._groups.begin(name, streams, offsets, tables)
+            group.number = self.commits.log.begin_group()
+            group.replay = from_ if from_ != offsets else None
+            group.eras = standing.place.declared
         try:
-            standing = self.commits.open(name, query)
+            live = self._groups.fold(name, query, group, stops=stops)
+            if recovered is not None and recovered.panes:
+                self._graph.restore(name, recovered.panes)
+            if new:
+                self._manager.register(group.name, streams.values(), offsets)
+            self.commits.join(standing, group.number, offsets, trimmed.unread)
+            self.commits.forget_private(standing)
+        except BaseException:
+            self.commits.take_back(standing)
+            self._groups.withdraw(name, group)
+            self._close_if_idle()
+            raise
+        self._running[name] = standing
+        if standing.takes_state:
+            self._taking[name] = None
+        live.rows = standing.rows
+        live.note = opened.note
+        if trimmed:
+            live.trimmed = trimmed.unread
+            live.note = f"{live.note}; {trimmed}"
+        return live
+
+    def open(
+        self,
+        name: str,
+        query: CompiledQuery,
+        streams: Mapping[str, Stream],
+        start: Start,
+        state: Choice | None = None,
+        *,
+        same_state: Sequence[Version] = (),
+        on_spark: bool = False,
+    ) -> Opened:
+        """Find where a query begins or goes on, and with which state. Nothing is written yet."""
+        try:
+            standing = self.commits.open(name, query, on_spark=on_spark)
         except BaseException:
             self._close_if_idle()
             raise
@@ -133,38 +196,10 @@ class SharedQueries:
         trimmed = standing.find_trimmed(logs)
         # The query skips entries that retention was forced to delete.
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
-        from_ = dict(offsets)
+        state_at = dict(offsets)
         if recovered is not None:
-            from_ = {key: min(recovered.start.get(key, at), at) for key, at in offsets.items()}
-        group = self._groups.standing_at(streams, offsets, from_, standing.place.declared)
-        new = group is None
-        if group is None:
-            group = self._groups.begin(name, streams, offsets, tables)
-            group.number = self.commits.log.begin_group()
-            group.replay = from_ if from_ != offsets else None
-            group.eras = standing.place.declared
-        try:
-            live = self._groups.fold(name, query, group, stops=stops)
-            if recovered is not None and recovered.panes:
-                self._graph.restore(name, recovered.panes)
-            if new:
-                self._manager.register(group.name, streams.values(), offsets)
-            self.commits.join(standing, group.number, offsets, trimmed.unread)
-            self.commits.forget_private(standing)
-        except BaseException:
-            self.commits.take_back(standing)
-            self._groups.withdraw(name, group)
-            self._close_if_idle()
-            raise
-        self._running[name] = standing
-        if standing.takes_state:
-            self._taking[name] = None
-        live.rows = standing.rows
-        live.note = None if (note := standing.note()) is None else note + told
-        if trimmed:
-            live.trimmed = trimmed.unread
-            live.note = f"{live.note}; {trimmed}"
-        return live
+            state_at = {key: min(recovered.start.get(key, at), at) for key, at in offsets.items()}
+        return Opened(standing, offsets, state_at, trimmed, told)
 
     def _log(self, stream: Stream) -> StreamLog:
         """The log of a stream. While many queries are installed together, nobody writes to it."""
@@ -279,7 +314,7 @@ class SharedQueries:
             for group in self._groups
             if group.number >= 0 and group.replay is None
         }
-        due = commits.due(now)
+        due = bool(self._running) and commits.due(now)
         done = commits.commit(groups, answers, now, at_once=at_once or due)
         if due and done:
             self.checkpoint()
@@ -349,7 +384,7 @@ class SharedQueries:
         self._commits = None
 
     def _close_if_idle(self) -> None:
-        if self._commits is not None and not self._running:
+        if self._commits is not None and not self._running and not self._commits.queries:
             self._commits.close({})
             self._commits = None
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.errors import DataError, NilometerError, ResourceError
 from nilometer.live.checkpoint_places import delete_checkpoint
@@ -364,9 +365,9 @@ class SparkQuery:
         return self._standing.earlier
 
     @property
-    def nanoseconds(self) -> int:
+    def work(self) -> Work:
         """How long the operators of the query have computed, in all workers, since this process began."""
-        return sum(count for key, count in self._work.items() if key.endswith(".ns"))
+        return Work(sum(count for key, count in self._work.items() if key.endswith(".ns")))
 
     def analysis(self) -> str:
         """The layout of the query with the work of each operator since this process began."""

@@ -45,11 +45,14 @@ from nilometer.live.live_query import LiveQuery
 from nilometer.live.on_spark import OnSpark
 from nilometer.live.outside import Outside
 from nilometer.live.peers.peering import Peering
+from nilometer.live.pipelines.pipeline_query import PipelineQuery
+from nilometer.live.pipelines.pipelines import Pipelines
 from nilometer.live.proxies import Fleet
 from nilometer.live.query_metrics import QueryMetrics, completeness_of, sessions_lost_of
 from nilometer.live.recovery import check_ends
 from nilometer.live.replaced_state import Choice, new_state
 from nilometer.live.shared_queries import SharedQueries
+from nilometer.live.spark_query import SparkQuery
 from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import NOW, Start, goes_on_at, offsets_at
 from nilometer.live.station_settings import StationSettings
@@ -62,6 +65,7 @@ from nilometer.log import LogDirectory, Offset
 from nilometer.log.private import close_to_others
 from nilometer.log.results.committed import CommittedOffsets
 from nilometer.plan import physical
+from nilometer.spark.installed import require_spark
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, MILLISECOND, SECOND
 
 HOSTS = ("gateway", "spark")
@@ -155,6 +159,7 @@ class Station:
             outside.failpoint,
         )
         self._spark = OnSpark(self.directory, self.logs, self.manager, self.clock, outside.failpoint)
+        self._pipelines = Pipelines(self.directory, self.logs, self.manager, self._shared, self.clock)
         self._apart = Apart(steady, self._own_times)
         self._heap = StillHeap()
         self._numbers = self._together = 0
@@ -177,12 +182,13 @@ class Station:
         state: Choice | None = None,
         same_state: Sequence[Version] = (),
         stops: bool | None = None,
+        pipeline: str | None = None,
     ) -> LiveQuery:
         """Run a query from now, from the beginning of the logs, or from a time. A durable query goes on from
         where it was when it, or the machine, last stopped. If its text has changed, `state` says where its state
         comes from; `same_state` are older versions whose state is the same (replaced_state.py). `stops`: a row
         without a value stops it; otherwise that row is set aside (dead_letters.py). By default a durable query goes
-        on, and one that a person waits for stops."""
+        on, and one that a person waits for stops. `pipeline` is the one that a durable query on Spark runs in."""
         stops = not durable if stops is None else stops
         query = query.standing()
         if name is None:
@@ -201,7 +207,20 @@ class Station:
         if durable:
             asked = control_of(self.directory, name).start if has_folder(self.directory, name) else None
             start = start if asked is None else asked
-        if on == "spark":
+        if on == "spark" and durable and not keeps_own_log(query):
+            require_spark()
+            live = self._pipelines.install(
+                name,
+                query,
+                streams,
+                start,
+                state,
+                same_state=same_state,
+                stops=stops,
+                pipeline=pipeline,
+                at_once=not self._together,
+            )
+        elif on == "spark":
             if durable:
                 self._shared.hand_over(name)
             live = self._spark.install(name, query, streams, start, durable=durable, stops=stops)
@@ -228,7 +247,7 @@ class Station:
             offsets = offsets_at(logs, start)
             live = self._add(name, query, streams, offsets, stops=stops)
         self.queries[name] = live
-        self.fleet.start(name, query.physical, summaries=name not in self._spark)
+        self.fleet.start(name, query.physical, summaries=on != "spark")
         if self._together:
             self._expected |= streams
         else:
@@ -254,6 +273,7 @@ class Station:
             if not self._together:
                 self._shared.held_logs = None
                 self._shared.record()
+                self._pipelines.begin()
                 expected, self._expected = self._expected, {}
                 self._expect(expected)
                 self._heap.came(len(self.queries))
@@ -273,6 +293,9 @@ class Station:
         if name in self._spark:
             self._expect(physical.streams_of(live.query.physical))
             return dict(self._spark.remove(live).offsets)
+        if name in self._pipelines:
+            self._expect(physical.streams_of(live.query.physical))
+            return self._pipelines.remove(live)
         self._expect(self._groups.of(live).streams)
         if name in self._shared:
             self._shared.begin()
@@ -427,6 +450,7 @@ class Station:
         for name in self._spark.names:
             if name in self.queries:
                 moved |= self._spark.follow(self.queries[name])
+        moved |= self._pipelines.follow()
         self.fleet.tick(self.clock())
         self._promise()
         return moved
@@ -475,8 +499,7 @@ class Station:
         """The metrics of a query."""
         live, now = self.queries[name], self.clock()
         took: int | None
-        if name in self._spark:
-            spark = self._spark[name]
+        if (spark := self._on_spark(name)) is not None:
             host, version, earlier = "spark", spark.version, spark.earlier
             found = spark.metrics
             state, took = (found.state_panes, found.state_bytes), found.batch_milliseconds
@@ -488,7 +511,7 @@ class Station:
             if name in self._shared:
                 own = self._shared.sizes.get(name, own)
             state, took = own, self._round_milliseconds
-        tables = None if name in self._spark else self._groups.of(live).tables
+        tables = None if spark is not None else self._groups.of(live).tables
         ledger = earlier + live.ledger
         # There is no event time before the first reading, nor after the end.
         heard = live.watermark not in (None, INT_MINIMUM, INT_MAXIMUM)
@@ -514,8 +537,8 @@ class Station:
 
     def ledger(self, name: str) -> QueryLedger:
         """The accounts of all readings that a query was given, by all its versions."""
-        if name in self._spark:
-            earlier = self._spark[name].earlier
+        if (spark := self._on_spark(name)) is not None:
+            earlier = spark.earlier
         else:
             standing = self._shared[name] if name in self._shared else self._standing.get(name)
             earlier = QueryLedger() if standing is None else standing.earlier
@@ -523,28 +546,35 @@ class Station:
 
     def host(self, name: str) -> str:
         """Where a query runs."""
-        return "spark" if name in self._spark else "gateway"
+        return "gateway" if self._on_spark(name) is None else "spark"
+
+    def _on_spark(self, name: str) -> SparkQuery | PipelineQuery | None:
+        """The query, if Spark runs it."""
+        if name in self._pipelines:
+            return self._pipelines[name]
+        return self._spark[name] if name in self._spark else None
 
     def is_standing(self, name: str) -> bool:
         """Whether a query was created, and is not only asked by a client."""
         return (
             name in self._shared
             or name in self._standing
+            or name in self._pipelines
             or (name in self._spark and not self._spark.is_asked(name))
         )
 
     def saved_bytes(self, name: str) -> int | None:
         """The size of a query's state when it was last saved; None: it is not saved."""
-        if name in self._spark:
-            return self._spark[name].metrics.state_bytes
+        if (spark := self._on_spark(name)) is not None:
+            return spark.metrics.state_bytes
         if name in self._shared:
             return self._shared.sizes.get(name, (0, 0))[1]
         return self._standing[name].state[1] if name in self._standing else None
 
     def work(self, name: str) -> Work:
         """How long a query has computed in this process, and with how many others it shares operators."""
-        if name in self._spark:
-            return Work(self._spark[name].nanoseconds)
+        if (spark := self._on_spark(name)) is not None:
+            return spark.work
         return self.graph.work(name)
 
     def analysis(self, name: str) -> str:
@@ -553,8 +583,8 @@ class Station:
             raise ConfigurationError(
                 f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
             )
-        if name in self._spark:
-            return self._spark[name].analysis()
+        if (spark := self._on_spark(name)) is not None:
+            return spark.analysis()
         apart = self.queries[name].apart
         return self.graph.analysis(name) + (f"\n-- runs apart: {apart}" if apart else "")
 
@@ -722,7 +752,7 @@ class Station:
         """Advance event time without readings, by a heartbeat, where all sensors of a stream have promised to
         send nothing earlier."""
         read = [stream for group in self._groups for stream in group.streams.values()]
-        for stream in {stream.name: stream for stream in (*read, *self._spark.streams)}.values():
+        for stream in {stream.name: stream for stream in (*read, *self._spark.streams, *self._pipelines.streams)}.values():
             tick = self.fleet.promise(stream.name)
             if tick is not None:
                 self.manager.heartbeat(stream.name, tick)
@@ -775,7 +805,8 @@ class Station:
 
     def remove_together(self) -> None:
         """Stop all standing queries that commit together, with one commit and one checkpoint."""
-        together = [live for name, live in self.queries.items() if name in self._shared]
+        on_spark = set(self._pipelines.stop_all())
+        together = [live for name, live in self.queries.items() if name in self._shared or name in on_spark]
         self._shared.begin()
         self.graph.run()
         self._settle_shared(at_once=True)
@@ -784,7 +815,8 @@ class Station:
             for live in together:
                 self.fleet.stop(live.name)
                 del self.queries[live.name]
-                self._groups.leave(live)
+                if live.name not in on_spark:
+                    self._groups.leave(live)
         self._heap.left(len(together))
 
     def abandon(self) -> None:
@@ -793,6 +825,7 @@ class Station:
         for standing in self._standing.values():
             standing.abandon()
         self._standing.clear()
+        self._pipelines.abandon()
         self._shared.abandon()
         self._spark.abandon()
         self.queries.clear()

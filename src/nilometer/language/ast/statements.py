@@ -130,13 +130,15 @@ class CopyStreams(Statement):
 
 @dataclass(frozen=True, slots=True)
 class CreateQuery(Statement):
-    """`CREATE QUERY wet [STARTING AT BEGINNING | AT 'time'] [ON ERROR STOP | SKIP] AS SELECT ...`; `starting` is None,
-    'BEGINNING' or microseconds. `stops`: a row without a value stops the query."""
+    """`CREATE QUERY wet [STARTING AT BEGINNING | AT 'time'] [ON ERROR STOP | SKIP] [IN PIPELINE p] AS SELECT ...`; `starting`
+    is None, 'BEGINNING' or microseconds. `stops`: a row without a value stops the query. `pipeline`: the one that it runs in
+    on Spark."""
 
     name: str
     query: QueryNode
     starting: str | int | None = None
     stops: bool = False
+    pipeline: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,10 @@
+"""Standing queries on Spark: all of them in one pipeline, with one commit for each of its rounds.
+
+    pipelines.py        which query is in which pipeline; what the station asks for
+    pipeline.py         one pipeline: its run on Spark, and the commits of its rounds
+    pipeline_query.py   one query of it
+
+The state of a pipeline is in memory where Spark runs it, and is saved with that of the gateway's queries every ten seconds
+(state_files.py). The law: the commit log alone says how far a query has answered. A run that ends, however it ends, is
+followed by one that begins there.
+"""

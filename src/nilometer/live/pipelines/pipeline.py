@@ -1,0 +1,344 @@
+"""One pipeline: a StreamingQuery of Spark that answers many standing queries, and the commits of its rounds.
+
+A round's answers are one record of the commit log (shared_commits.py), with one fsync, and Spark begins the next round after
+it. So a kill at any moment loses no answer and doubles none: the next run begins at the offsets of the last record, with the
+last saved states, and reads what lies between again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nilometer.dataflow.ledger import QueryLedger
+from nilometer.errors import ConfigurationError, NilometerError, ResourceError
+from nilometer.live.dead_letters import write_lines
+from nilometer.live.pipelines.pipeline_query import PipelineQuery
+from nilometer.live.standing import CHECKPOINT_EVERY
+from nilometer.live.versions import version_of
+from nilometer.log import Offset
+from nilometer.types import MINUTE, SECOND
+
+if TYPE_CHECKING:
+    from nilometer.live.checkpoints import Panes
+    from nilometer.live.shared_commits import SharedCommits
+    from nilometer.spark.settings import SparkSettings
+    from nilometer.spark.shared.changes import Change, Join
+    from nilometer.spark.shared.pipeline_run import PipelineRun
+    from nilometer.spark.shared.rounds import RoundResult
+
+FOLDER = Path(".nilometer") / "pipelines"
+PATIENCE = 120.0
+"""How many seconds the owner waits for a round that it has asked for."""
+
+
+class Pipeline:
+    """A pipeline. Its queries have joined the commit log, and stay there when it stops."""
+
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        commits: Callable[[], SharedCommits],
+        clock: Callable[[], int],
+        settings: SparkSettings,
+    ) -> None:
+        self.name = name
+        self.queries: dict[str, PipelineQuery] = {}
+        self.offsets: dict[int, Mapping[str, Offset]] = {}
+        """How far each group has read and answered."""
+        self.rounds = 0
+        self._timed = 0, 0
+        self.way = ""
+        """Where the last round was run."""
+        self.retry_at = 0
+        self.tries = 0
+        self._directory = directory
+        self._commits = commits
+        self._clock = clock
+        self._settings = settings
+        self._run: PipelineRun | None = None
+        self._told = threading.Condition()
+        self._saves = self._saved_at = 0
+        self._moved_since_save = False
+        self._analyses: dict[str, str] = {}
+        self._left: dict[str, tuple[Panes | None, QueryLedger]] = {}
+        self._moving: set[str] = set()
+
+    # ---- the run -----------------------------------------------------------------------------------------------------
+
+    @property
+    def active(self) -> bool:
+        """Whether Spark runs it."""
+        return self._run is not None and self._run.active
+
+    @property
+    def failure(self) -> NilometerError | None:
+        """The error that ended the last run."""
+        return None if self._run is None else self._run.failure
+
+    def start(self) -> None:
+        """Begin a run with all queries, each from its last commit."""
+        from nilometer.spark.session import spark_session
+        from nilometer.spark.shared.pipeline_run import PipelineRun
+
+        self.stop()
+        shutil.rmtree(self._place, ignore_errors=True)  # of a run that was killed
+        self._run = PipelineRun(
+            spark_session(self._settings.session),
+            f"pipeline {self.name}",
+            str(self._directory),
+            self._place / secrets.token_hex(8),
+            self._settings.max_rows,
+            self._take,
+        )
+        for query in self.queries.values():
+            if query.goes_on is None:
+                found = self._commits().recovered(query.opened.standing, version_of(query.query, on_spark=True))
+                query.goes_on = found.panes or None, found.start, found.committed
+        self._divide_groups()
+        self._saved_at = self._clock()
+        self.join()
+        self._run.start(f"{self._settings.trigger} seconds" if self._settings.trigger else None)
+
+    def _divide_groups(self) -> None:
+        """Queries of one group whose states are of different moments get groups of their own until they have caught up."""
+        commits, first = self._commits(), dict[int, object]()
+        others: dict[tuple[int, object], int] = {}
+        for query in self.queries.values():
+            assert query.goes_on is not None
+            at = tuple(sorted(query.goes_on[1].items()))
+            if first.setdefault(query.group, at) != at:
+                key = query.group, at
+                if key not in others:
+                    others[key] = commits.log.begin_group()
+                query.group = others[key]
+                commits.set_apart(query.opened.standing, query.group, query.goes_on[2])
+
+    def join(self) -> None:
+        """Let the queries that wait join the run."""
+        waiting = [query for query in self.queries.values() if query.goes_on is not None]
+        if self._run is not None:
+            for change in _joins(waiting):
+                self._run.tell(change)
+        for query in waiting:
+            query.goes_on = None
+
+    @property
+    def _place(self) -> Path:
+        return self._directory / FOLDER / self.name.lower()
+
+    def stop(self) -> None:
+        """Stop the run, without a last round."""
+        if self._run is not None:
+            self._run.stop()
+            self._run = None
+            shutil.rmtree(self._place, ignore_errors=True)
+
+    def restart(self) -> None:
+        """Try again after a failure that may pass, such as a full disk. The wait grows with each attempt."""
+        self.tries += 1
+        self.retry_at = self._clock() + min(SECOND << min(self.tries, 10), MINUTE)
+        commits = self._commits()
+        with commits.lock:
+            if commits.trouble is not None:
+                commits.retry()
+            if commits.trouble is None:
+                self.start()
+
+    @property
+    def milliseconds(self) -> int:
+        """How long Spark took for the last round."""
+        if self._timed[0] != self.rounds and self._run is not None:
+            progress = self._run.progress
+            self._timed = self.rounds, 0 if progress is None else progress.milliseconds
+        return self._timed[1]
+
+    # ---- what the owner asks for -------------------------------------------------------------------------------------
+
+    def save(self) -> bool:
+        """Save the states of all queries now. Returns whether that was done."""
+        before = self._saves
+        return self._ask_for(_save(), lambda: self._saves > before)
+
+    def analysis(self, name: str) -> str:
+        """The plan of a query with the work of each operator."""
+        from nilometer.spark.shared.changes import Analyze
+
+        self._analyses.pop(name, None)
+        if not self._ask_for(Analyze(name), lambda: name in self._analyses):
+            raise ConfigurationError(f"pipeline '{self.name}' does not run now", hint="ask again later")
+        way = f"-- pipeline {self.name}, {len(self.queries)} queries; the last round ran in the {self.way}"
+        return f"{way}\n{self._analyses.pop(name)}"
+
+    def leave(self, query: PipelineQuery) -> None:
+        """A query stops, after everything that it has answered is committed."""
+        commits, standing = self._commits(), query.opened.standing
+        if query.failure is not None:
+            self._tell_leave(query.name)
+            commits.queries.pop(query.key, None)
+        elif self._take_out(query) is None:
+            with commits.lock:
+                commits.leave(standing, standing.place.ledger, None)
+        self.queries.pop(query.name, None)
+
+    def move_out(self, query: PipelineQuery) -> bool:
+        """Take a query out, with its state: `goes_on` says where another pipeline lets it go on."""
+        self._moving.add(query.name)
+        try:
+            left = self._take_out(query)
+        finally:
+            self._moving.discard(query.name)
+        if left is None:
+            return False
+        del self.queries[query.name]
+        query.goes_on = left[0], query.offsets, query.offsets
+        return True
+
+    def _take_out(self, query: PipelineQuery) -> tuple[Panes | None, QueryLedger] | None:
+        """Let a query leave the run. Returns its state; None if there is no run."""
+        self._left.pop(query.name, None)
+        self._tell_leave(query.name)
+        self._wait(lambda: query.name in self._left)
+        return self._left.pop(query.name, None)
+
+    def _tell_leave(self, name: str) -> None:
+        from nilometer.spark.shared.changes import Leave
+
+        if self.active:
+            assert self._run is not None
+            self._run.tell(Leave(name))
+
+    def _ask_for(self, change: Change, done: Callable[[], bool]) -> bool:
+        if self.active:
+            assert self._run is not None
+            self._run.tell(change)
+        return self._wait(done)
+
+    def _wait(self, done: Callable[[], bool]) -> bool:
+        """Wait for a round. Called without the lock of the commits, which the round needs."""
+        deadline = time.monotonic() + PATIENCE
+        with self._told:
+            while not done() and self.active and time.monotonic() < deadline:
+                self._told.wait(0.2)
+        return done()
+
+    # ---- rounds ------------------------------------------------------------------------------------------------------
+
+    def _take(self, result: RoundResult) -> None:
+        """Commit a round. Spark calls this in a thread of its own."""
+        commits = self._commits()
+        with commits.lock:
+            if commits.trouble is not None:
+                commits.retry()
+            now = self._clock()
+            self._note_failures(result)
+            for small, large in result.merged:
+                for query in self.queries.values():
+                    if query.group == small:
+                        commits.move(query.opened.standing, large)
+                        query.group = large
+            for name in [one for one in result.left if one in self.queries and one not in self._moving]:
+                panes, ledger = result.left[name]
+                commits.commit(result.offsets, {}, now, at_once=True)
+                commits.leave(self.queries[name].opened.standing, ledger, None if panes is None else _as_is(panes))
+            answers = {
+                self.queries[name].key: (rows, result.books[name])
+                for name, rows in result.answers.items()
+                if name in self.queries
+            }
+            for name, lines in result.letters.items():
+                if name in self.queries and lines:
+                    self.queries[name].dead = str(lines[-1]["reason"])
+                    write_lines(self._directory, name, lines)
+            commits.commit(
+                result.offsets, answers, now, at_once=bool(answers or result.left or result.panes is not None)
+            )
+            if commits.trouble is not None:
+                raise ResourceError(commits.trouble, hint="it is tried again")
+            self._note(result)
+            if result.panes is not None:
+                keyed = {self.queries[name].key: panes for name, panes in result.panes.items() if name in self.queries}
+                books = {self.queries[name].key: book for name, book in result.books.items() if name in self.queries}
+                commits.checkpoint(keyed, books, now)
+                self._saved_at, self._moved_since_save = now, False
+        with self._told:
+            self._left |= result.left
+            self._analyses |= result.analyses
+            self._saves += result.panes is not None
+            self._told.notify_all()
+        if self._moved_since_save and abs(now - self._saved_at) >= CHECKPOINT_EVERY and self._run is not None:
+            self._saved_at = now
+            self._run.tell(_save())
+
+    def _note_failures(self, result: RoundResult) -> None:
+        commits = self._commits()
+        for name, error in result.failures.items():
+            query = self.queries.get(name)
+            if query is not None:
+                query.ledger = result.books.get(name, query.ledger)
+                commits.fail(query.opened.standing, commits.committed(query.group))
+                query.failure = error
+                self._tell_leave(name)
+
+    def _note(self, result: RoundResult) -> None:
+        """Note what the station shows."""
+        self.rounds += 1
+        self.tries = 0
+        self.way = result.way
+        for name, ledger in result.books.items():
+            query = self.queries.get(name)
+            if query is not None and query.failure is None:
+                query.ledger, query.watermark = ledger, result.watermarks.get(name)
+                query.work = result.works.get(name, query.work)
+                if query.taking:
+                    query.taking = False
+                    self._commits().discount(query.opened.standing, ledger)
+        for name, rows in result.answers.items():
+            if name in self.queries:
+                # Before the offsets: another thread that sees the offsets also finds the rows.
+                self.queries[name].fresh.extend(rows)
+        self._moved_since_save |= any(self.offsets.get(g) != at for g, at in result.offsets.items())
+        self.offsets |= result.offsets
+        if result.panes is not None:
+            for name, panes in result.panes.items():
+                if name in self.queries:
+                    sizes = [len(pane) for part in panes.values() for pane in part.values()]
+                    self.queries[name].state = len(sizes), sum(sizes)
+
+
+def _as_is(panes: Panes) -> Callable[[], Panes]:
+    return lambda: panes
+
+
+def _save() -> Change:
+    from nilometer.spark.shared.changes import Save
+
+    return Save()
+
+
+def _joins(queries: Iterable[PipelineQuery]) -> list[Join]:
+    """The changes that let queries join, one for each group."""
+    from nilometer.spark.shared.changes import Join, Member
+
+    groups: dict[int, list[PipelineQuery]] = {}
+    for query in queries:
+        groups.setdefault(query.group, []).append(query)
+    found = []
+    for number, together in groups.items():
+        assert together[0].goes_on is not None
+        _, state_at, committed = together[0].goes_on
+        members = []
+        for query in together:
+            assert query.goes_on is not None
+            sensors = {key: tuple(query.query.extents.sensors(stream)) for key, stream in query.streams.items()}
+            members.append(
+                Member(query.name, query.query.physical, sensors, query.goes_on[0], skips=not query.stops)
+            )
+        found.append(Join(number, dict(together[0].streams), tuple(members), state_at, committed))
+    return found

@@ -1,0 +1,118 @@
+"""What the owner tells a running pipeline: queries join and leave, states are wanted. An append-only file.
+
+The owner writes, the process beside the driver in which Spark plans micro-batches reads. A change takes effect with the
+next micro-batch. The file lasts as long as one run of the StreamingQuery: the commit log and the control log say how the
+next run begins.
+
+>>> import tempfile
+>>> folder = Path(tempfile.mkdtemp())
+>>> written, read = ChangeWriter(folder), ChangeReader(folder)
+>>> written.add(Leave("hot"))
+>>> read.new(), read.new()
+((Leave(name='hot'),), ())
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nilometer.catalog.extents import Sensor, Stream
+from nilometer.log import Offset
+from nilometer.plan import physical
+
+FILE = "changes"
+_LENGTH = struct.Struct("<Q")
+
+Panes = Mapping[str, dict[str, bytes]]
+"""The state of a query: the panes of each part of it (dataflow/graph.py, `snapshot`)."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A standing query. `sensors` are the declared ones of its streams, by lower-case name. `panes` is its state, if it
+    has one. `skips`: rows without a value are set aside, and do not stop it."""
+
+    name: str
+    plan: physical.Node
+    sensors: Mapping[str, tuple[Sensor, ...]] = field(default_factory=dict)
+    panes: Panes | None = None
+    skips: bool = True
+
+
+@dataclass(frozen=True)
+class Join:
+    """Queries that go on, or begin, at the same offsets of the same streams, as one group of that number.
+
+    Their answers up to `committed` are durable. Their states are those at `state_at`: what lies between is read again, and
+    its answers are discarded.
+    """
+
+    group: int
+    streams: Mapping[str, Stream]
+    members: tuple[Member, ...]
+    state_at: Mapping[str, Offset]
+    committed: Mapping[str, Offset]
+
+
+@dataclass(frozen=True)
+class Leave:
+    """A query stops. The result of the round holds its state."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Save:
+    """The states and books of all queries are wanted."""
+
+
+@dataclass(frozen=True)
+class Analyze:
+    """The plan of a query with the work of each operator is wanted."""
+
+    name: str
+
+
+Change = Join | Leave | Save | Analyze
+
+
+class ChangeWriter:
+    """The owner's end."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self._path.touch(mode=0o600)
+
+    def add(self, change: Change) -> None:
+        """Tell the pipeline. Queries that share a state keep sharing it: a change is written as one value."""
+        data = pickle.dumps(change)
+        with self._path.open("ab") as file:
+            file.write(_LENGTH.pack(len(data)) + data)
+
+
+class ChangeReader:
+    """The pipeline's end."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self._at = 0
+
+    def new(self) -> tuple[Change, ...]:
+        """The changes since the last call. A change that is only half written comes with the next call."""
+        if self._path.stat().st_size <= self._at:
+            return ()
+        found: list[Change] = []
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            while len(head := file.read(_LENGTH.size)) == _LENGTH.size:
+                (length,) = _LENGTH.unpack(head)
+                data = file.read(length)
+                if len(data) < length:
+                    break
+                found.append(pickle.loads(data))
+                self._at += _LENGTH.size + length
+        return tuple(found)

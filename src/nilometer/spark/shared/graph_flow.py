@@ -1,0 +1,195 @@
+"""Runs the rounds of a pipeline in the shared graph of the running database (dataflow/graph.py).
+
+Filters share one index, windows their slices, joins their rows and matches, as on the gateway. The doors that decide which
+readings are late are in the graph.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from nilometer.catalog.extents import Sensor, Stream, Table
+from nilometer.dataflow.dead_rows import lines_of
+from nilometer.dataflow.graph import Graph
+from nilometer.dataflow.policy import Policy
+from nilometer.dataflow.sources import Batch, Entry, Heartbeat
+from nilometer.errors import InternalError
+from nilometer.log import LogDirectory, StreamLog, failpoints
+from nilometer.plan import physical
+from nilometer.spark.admission import Piece
+from nilometer.spark.records import runs_of
+from nilometer.spark.shared.changes import Analyze, Join, Leave, Member, Save
+from nilometer.spark.shared.rounds import Round, RoundResult, Stretch
+
+pass_by = failpoints.from_environment("pipeline")
+"""Fails where a test asks for it: before_read, during_read, after_read (NILOMETER_FAILPOINT)."""
+
+FEW = 64
+"""Of up to so many queries the books are given with every round."""
+
+
+class GraphFlow:
+    """The state of a pipeline after the rounds that it has run. `number` is that of the last one."""
+
+    def __init__(self, place: str) -> None:
+        self._directory = LogDirectory(place)
+        self._logs: dict[str, StreamLog] = {}
+        self._streams: dict[str, Stream] = {}
+        self._extents = _Declared()
+        # Answers are neither dropped nor divided: a commit says that all up to its offsets is answered.
+        self._graph = Graph(self._extents, answer_policy=Policy.BLOCK, answer_rows=sys.maxsize)
+        self._members: dict[str, Member] = {}
+        self._groups: dict[int, dict[str, None]] = {}
+        self._columns: dict[str, frozenset[str]] | None = None
+        self.number = 0
+
+    def run(self, round_: Round) -> RoundResult:
+        """Run the next round."""
+        began = time.perf_counter()
+        if round_.number != self.number + 1:
+            raise InternalError(f"round {round_.number} after round {self.number}")
+        result = RoundResult(round_.number, round_.offsets, round_.merged)
+        pass_by("before_read")
+        for change in round_.changes:
+            match change:
+                case Join():
+                    self._join(change)
+                case Leave(name=name):
+                    self._leave(name, result)
+                case Analyze(name=name):
+                    if self._runs(name):
+                        result.analyses[name] = self._graph.analysis(name)
+                case Save():
+                    pass
+        cache: dict[Piece, list[Entry]] = {}
+        for stretch in round_.stretches:
+            self._read(stretch, cache)
+            pass_by("during_read")
+        for number, error in round_.unread.items():
+            for name in list(self._groups.pop(number, ())):
+                result.failures[name] = error
+                self._forget(name)
+        for small, large in round_.merged:
+            self._graph.rename_start(small, large)
+            self._groups[large] |= self._groups.pop(small, {})
+        joined = [m.name for change in round_.changes if isinstance(change, Join) for m in change.members]
+        self._collect(result, joined, saves=any(isinstance(change, Save) for change in round_.changes))
+        self.number = round_.number
+        result.milliseconds = (time.perf_counter() - began) * 1_000
+        pass_by("after_read")
+        return result
+
+    # ---- queries come and go -----------------------------------------------------------------------------------------
+
+    def _join(self, change: Join) -> None:
+        for name, stream in change.streams.items():
+            self._streams[name] = stream
+            self._logs.setdefault(name, self._directory.log(stream))
+        self._columns = None
+        for member in change.members:
+            self._extents.declared.update(member.sensors)
+            self._graph.install(member.name, member.plan, start=change.group, skips=member.skips)
+            self._members[member.name] = member
+            self._groups.setdefault(change.group, {})[member.name] = None
+        for member in change.members:
+            if member.panes:
+                self._graph.restore(member.name, member.panes)
+
+    def _leave(self, name: str, result: RoundResult) -> None:
+        if self._runs(name):
+            result.left[name] = self._graph.snapshot(name), self._graph.ledger(name)
+        self._forget(name)
+
+    def _runs(self, name: str) -> bool:
+        return name in self._members and self._graph.failure(name) is None
+
+    def _forget(self, name: str) -> None:
+        if self._members.pop(name, None) is not None:
+            self._graph.remove(name)
+            for names in self._groups.values():
+                names.pop(name, None)
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    def _read(self, stretch: Stretch, cache: dict[Piece, list[Entry]]) -> None:
+        """Push a stretch of the logs to a group. Groups that read the same piece share its rows."""
+        for piece in stretch.pieces:
+            if piece not in cache:
+                cache[piece] = list(self._entries(piece))
+            for entry in cache[piece]:
+                self._graph.push(piece.stream, entry, start=stretch.group)
+        self._graph.run()
+        if stretch.again:
+            cache.clear()
+            self._graph.discard(self._groups.get(stretch.group, {}))
+
+    def _entries(self, piece: Piece) -> Iterator[Entry]:
+        """The entries of a piece, in as few batches as possible, without the doubles by the stream's KEY."""
+        log, stream = self._logs[piece.stream], self._streams[piece.stream]
+        skip, left, position = piece.skip, piece.rows, piece.place.position
+        for found in runs_of(
+            log.files, piece.segment, piece.start, piece.end, stream, self._read_columns[piece.stream]
+        ):
+            if isinstance(found, int):
+                yield Heartbeat(found)
+                continue
+            rows = found[skip : skip + left] if skip or found.height > left else found
+            skip, left = max(0, skip - found.height), left - rows.height
+            kept = log.recorded_doubles.without(rows, position)
+            position += rows.height
+            yield Batch(kept, duplicate=rows.height - kept.height)
+
+    @property
+    def _read_columns(self) -> dict[str, frozenset[str]]:
+        """The columns of each stream that some query reads, in lower case."""
+        if self._columns is None:
+            wanted: dict[str, set[str]] = {name: {"time", "id"} for name in self._streams}
+            for member in self._members.values():
+                for node in physical.walk_plan(member.plan):
+                    if isinstance(node, physical.SpAcquire):
+                        wanted[node.stream.name.lower()] |= {
+                            column.name.lower() for column in node.columns + node.reads
+                        }
+            self._columns = {name: frozenset(names) for name, names in wanted.items()}
+        return self._columns
+
+    # ---- the result --------------------------------------------------------------------------------------------------
+
+    def _collect(self, result: RoundResult, joined: Sequence[str], *, saves: bool) -> None:
+        graph = self._graph
+        for name in list(graph.lettered):
+            result.letters[name] = lines_of(graph.letters(name))
+        for name in list(graph.ready):
+            failure = graph.failure(name)
+            if failure is not None:
+                result.failures[name] = failure.error
+                result.books[name] = failure.ledger
+                self._forget(name)
+            elif rows := graph.parts(name):
+                result.answers[name] = rows
+        all_of_them = saves or len(self._members) <= FEW
+        for name in self._members if all_of_them else {*result.answers, *joined} & self._members.keys():
+            result.books[name] = graph.ledger(name)
+            result.watermarks[name] = graph.watermark(name)
+            result.works[name] = graph.work(name)
+        if saves:
+            result.panes = dict(graph.snapshots(self._members))
+
+
+class _Declared:
+    """The declared sensors of all streams. There are no tables: queries that join them have logs of their own."""
+
+    def __init__(self) -> None:
+        self.declared: dict[str, tuple[Sensor, ...]] = {}
+
+    def table(self, table: Table) -> pl.DataFrame:
+        """Refused."""
+        raise InternalError(f"a pipeline that reads the table {table.name}")
+
+    def sensors(self, stream: Stream) -> Sequence[Sensor]:
+        """The declared sensors of a stream."""
+        return self.declared.get(stream.name.lower(), ())

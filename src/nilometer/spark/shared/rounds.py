@@ -1,0 +1,87 @@
+"""A round of a pipeline, which is one micro-batch of Spark, and its result.
+
+A round says what has changed and which stretches of the logs are read. It is made from the logs' headers and the changes
+alone, so that every process that runs the same rounds in the same order has the same state and the same answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nilometer.dataflow.analysis import Work
+from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.part import Rows
+from nilometer.errors import NilometerError
+from nilometer.log import Offset
+from nilometer.spark.admission import Piece
+from nilometer.spark.shared.changes import Change, Panes
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What a group reads in a round. `again`: it was answered before, and its answers are discarded."""
+
+    group: int
+    pieces: tuple[Piece, ...]
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Round:
+    """The `number`-th round of a run. `offsets` are those of every group after it. `merged` groups have come to the same
+    place as others, and go on as part of them. `unread`: groups whose log cannot be read, and why."""
+
+    number: int
+    changes: tuple[Change, ...] = ()
+    stretches: tuple[Stretch, ...] = ()
+    offsets: Mapping[int, Mapping[str, Offset]] = field(default_factory=dict)
+    merged: tuple[tuple[int, int], ...] = ()
+    unread: Mapping[int, NilometerError] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """The number of readings in it."""
+        return sum(piece.rows for stretch in self.stretches for piece in stretch.pieces)
+
+
+@dataclass
+class RoundResult:
+    """The outcome of a round.
+
+    Attributes
+    ----------
+    answers
+        The rows of each query that has any. Parts of frames that queries share stay shared.
+    books
+        The accounts of the queries that answered; those of all queries if a state was asked for, or if they are few.
+    failures
+        The errors that stopped queries. What these answered in the round does not count.
+    letters
+        Lines about the rows that queries have set aside.
+    left
+        The state and the books of the queries that have left.
+    panes
+        The states of all queries after the round, if they were asked for.
+    analyses
+        The plans with the work of their operators that were asked for.
+    watermarks
+        The watermark of each query in `books`.
+    works
+        How long each query in `books` has computed so far, and with how many others it shares operators.
+    """
+
+    number: int
+    offsets: Mapping[int, Mapping[str, Offset]]
+    merged: tuple[tuple[int, int], ...] = ()
+    answers: dict[str, list[Rows]] = field(default_factory=dict)
+    books: dict[str, QueryLedger] = field(default_factory=dict)
+    watermarks: dict[str, int | None] = field(default_factory=dict)
+    failures: dict[str, NilometerError] = field(default_factory=dict)
+    letters: dict[str, tuple[dict[str, object], ...]] = field(default_factory=dict)
+    left: dict[str, tuple[Panes | None, QueryLedger]] = field(default_factory=dict)
+    panes: dict[str, Panes] | None = None
+    analyses: dict[str, str] = field(default_factory=dict)
+    works: dict[str, Work] = field(default_factory=dict)
+    milliseconds: float = 0.0
+    way: str = ""

@@ -1,0 +1,88 @@
+"""Runs pipelines without Spark: the rounds are planned, run and committed in this process, when a test says so."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nilometer.errors import NilometerError
+from nilometer.spark.shared.changes import Change, ChangeWriter
+from nilometer.spark.shared.pipeline_run import Take
+from nilometer.spark.shared.round_work import RoundWork, read_result
+
+RUNS: list[InProcessRun] = []
+
+
+class InProcessRun:
+    """Stands in for spark/shared/pipeline_run.py."""
+
+    progress = None
+
+    def __init__(
+        self, _session: object, _name: str, place: str, folder: Path, max_rows: int, take: Take
+    ) -> None:
+        folder.mkdir(parents=True)
+        self._folder = folder
+        self._options = {"place": place, "folder": str(folder), "max_rows": str(max_rows)}
+        self._changes = ChangeWriter(folder)
+        self._take = take
+        self._pumping = False
+        self.work: RoundWork | None = None
+        self.active = False
+        self.rounds = 0
+        self.failure: NilometerError | None = None
+
+    def start(self, _trigger: str | None) -> None:
+        self.active = True
+        self.work = RoundWork(self._options)
+        RUNS.append(self)
+
+    def tell(self, change: Change) -> None:
+        self._changes.add(change)
+        if self.active and not self._pumping:
+            self.pump()  # whoever tells something may wait for the round
+
+    def pump(self) -> None:
+        """Run all rounds that are due."""
+        self._pumping = True
+        try:
+            while self.active and self.work is not None:
+                number = self.work.latest(self.rounds)
+                if number == self.rounds:
+                    return
+                self.work.tasks(number)
+                self.rounds = number
+                self._take(read_result(self._folder))
+        except NilometerError as error:
+            self.failure, self.active = error, False
+        finally:
+            self._pumping = False
+
+    def stop(self) -> None:
+        self.active = False
+        if self in RUNS:
+            RUNS.remove(self)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def pump() -> bool:
+    """Run all rounds that are due, in all pipelines. Returns False, to be asked by `Station.run`."""
+    for run in list(RUNS):
+        run.pump()
+    return False
+
+
+@contextmanager
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Pipelines run in this process."""
+    nothing: Any = lambda _settings: None  # noqa: E731
+    monkeypatch.setattr("nilometer.spark.session.spark_session", nothing)
+    monkeypatch.setattr("nilometer.spark.shared.pipeline_run.PipelineRun", InProcessRun)
+    monkeypatch.setattr("nilometer.live.station.require_spark", lambda: None)
+    yield
+    RUNS.clear()

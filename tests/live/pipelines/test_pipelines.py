@@ -1,0 +1,200 @@
+"""Standing queries in one pipeline: the gateway's answers, one commit a round, queries that come, go, fail and crash."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from live.pipelines.in_process import RUNS, pump, without_spark
+from log.logs import CrashError, FailAt, no_space
+from nilometer.engine import Database, connect
+from nilometer.live.kept_answers import kept_answers
+from nilometer.live.outside import Outside
+from nilometer.live.roster import Roster
+from nilometer.live.station import Station
+from nilometer.log.failpoints import Failpoint
+from nilometer.plan.reference import same_answer
+from nilometer.types import MINUTE
+
+START = 1_767_225_600_000_000
+QUERIES = {
+    "hot": "SELECT id, x FROM air WHERE x > 2",
+    "all": "SELECT * FROM air",
+    "means": "SELECT id, AVG(x) AS mean FROM air [RANGE 4 MINUTES SLIDE 2 MINUTES] GROUP BY id",
+    "tops": "SELECT MAX(x) AS top FROM air [RANGE 7 ROWS SLIDE 3 ROWS]",
+    "before": "SELECT id, x, LAG(x) OVER (PARTITION BY id ORDER BY time) AS last FROM air",
+    "both": "SELECT a.id, a.x, b.y FROM air a, rain b WINDOW (a, b) = 2 MINUTES WHERE a.id = b.id",
+    "silent": "SELECT id FROM SILENT(air FOR 3 MINUTES)",
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with without_spark(monkeypatch):
+        yield
+
+
+def write(folder: Path, first: int, count: int) -> None:
+    chance = random.Random(first)
+    for stream, column in (("air", "x"), ("rain", "y")):
+        minutes = [minute for minute in range(first, first + count) for _ in (1, 2)]
+        frame = {
+            "time": [START + (minute - chance.choice((0, 0, 0, 2))) * MINUTE for minute in minutes],
+            "id": [1, 2] * count,
+            column: [float(chance.randrange(5)) for _ in minutes],
+        }
+        (folder / stream).mkdir(exist_ok=True)
+        pl.DataFrame(frame).write_csv(folder / stream / f"{first:05d}.csv")
+
+
+def field(folder: Path, names: list[str], settings: str = "max_rows = 7") -> Database:
+    """A field without files: those that are there when a database is opened are data at hand, and not read live."""
+    lines = [
+        f"CREATE STREAM {stream} ({column} FLOAT) PUSHED FROM 'directory://{folder}/{stream}?batch=5' DELAY 1 MINUTE;"
+        for stream, column in (("air", "x"), ("rain", "y"))
+    ]
+    lines += [f"CREATE QUERY {name} STARTING AT BEGINNING AS {QUERIES[name]};" for name in names]
+    (folder / "schema.sql").write_text("\n".join(lines))
+    (folder / "nilometer.toml").write_text(f"[spark]\n{settings}\n")
+    return connect(folder)
+
+
+def life(database: Database, folder: Path, outside: Outside | None = None) -> list[str]:
+    said: list[str] = []
+    with Station(database, folder, None, outside) as station:
+        Roster(station, database.catalog.queries(), on="spark", say=said.append).begin()
+        station.run(pump)
+        assert not [live.failure for live in station.queries.values() if live.failure]
+    return said
+
+
+def check(database: Database, names: list[str]) -> None:
+    for name in names:
+        expected = database.query(name).run("gateway", finished=False)
+        found = [row for answer in kept_answers(database, name, 0) for row in answer.rows]
+        difference = same_answer(expected.rows, found)
+        assert difference is None, f"{name}: {difference}"
+
+
+def test_all_queries_answer_as_on_the_gateway_through_restarts(tmp_path: Path) -> None:
+    database = field(tmp_path, list(QUERIES))
+    for number in range(3):
+        write(tmp_path, 12 * number, 12)
+        life(database, tmp_path)
+        check(database, list(QUERIES))
+    assert all(query.host == "spark" for query in database.queries())
+
+
+def test_a_run_has_one_record_for_all_queries(tmp_path: Path) -> None:
+    counts = []
+    for number, names in enumerate((["hot"], list(QUERIES))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        write(folder, 0, 12)
+        passed: list[str] = []
+        life(field(folder, names), folder, Outside(failpoint=passed.append))
+        counts.append(passed.count("after_fsync"))
+    # Several groups of queries, by their streams, read their own rounds.
+    assert counts[1] <= counts[0] + 12, counts
+
+
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 50))])
+def test_queries_come_and_go_and_processes_die(tmp_path: Path, seed: int) -> None:
+    chance, names = random.Random(seed), list(QUERIES)
+    database = field(tmp_path, names)
+    definitions = {definition.name: definition for definition in database.catalog.queries()}
+    for number in range(4):
+        write(tmp_path, 8 * number, 8)
+        station = Station(database, tmp_path)
+        roster = Roster(station, [definitions[name] for name in names if chance.random() < 0.5], on="spark")
+        roster.begin(alone=False)
+        for _ in range(chance.randrange(30)):
+            station.step()
+            if chance.random() < 0.7 and RUNS:
+                chance.choice(RUNS).pump()
+            name = chance.choice(names)
+            if chance.random() < 0.15:
+                if name in station.queries:
+                    roster.stop(name)
+                else:
+                    roster.queries[:] = []
+                    station.install(
+                        database.sql(QUERIES[name]), name, durable=True, on="spark", start="beginning"
+                    )
+        if chance.random() < 0.6:
+            station.abandon()
+            RUNS.clear()
+        else:
+            station.close()
+    life(database, tmp_path)
+    check(database, names)
+
+
+@pytest.mark.parametrize(
+    ("place", "at"),
+    [("before_write", 9), ("during_write", 5), ("after_write", 2), ("after_fsync", 7), ("before_rename", 1)],
+)
+def test_a_crash_at_any_step_of_a_commit(tmp_path: Path, place: str, at: int) -> None:
+    names = ["hot", "means", "both"]
+    database = field(tmp_path, names)
+    write(tmp_path, 0, 20)
+    failing: Failpoint = FailAt(CrashError, at, place)
+    station = Station(database, tmp_path, None, Outside(failpoint=failing))
+    try:
+        Roster(station, database.catalog.queries(), on="spark").begin()
+        station.run(pump)
+        station.close()
+    except CrashError:
+        station.abandon()
+        RUNS.clear()
+    life(database, tmp_path)
+    check(database, names)
+
+
+def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
+    database = field(tmp_path, ["hot", "means"])
+    write(tmp_path, 0, 20)
+    now = [START]
+    full = [0]
+
+    def disk(place: str) -> None:
+        full[0] += place == "before_write"
+        if 4 <= full[0] < 8:
+            raise no_space()
+
+    def clock() -> int:
+        now[0] += MINUTE
+        return now[0]
+
+    life(database, tmp_path, Outside(failpoint=disk, clock=clock))
+    assert full[0] > 8
+    check(database, ["hot", "means"])
+
+
+def test_a_query_that_fails_stops_alone(tmp_path: Path) -> None:
+    database = field(tmp_path, ["hot"])
+    write(tmp_path, 0, 12)
+    text = "SELECT id, CAST(x AS INT) * 9223372036854775807 AS huge FROM air"
+    database.execute(f"CREATE QUERY huge STARTING AT BEGINNING ON ERROR STOP AS {text}")
+    with Station(database, tmp_path) as station:
+        Roster(station, database.catalog.queries(), on="spark").begin()
+        station.run(pump)
+        assert station.queries["hot"].failure is None
+        assert station.queries["huge"].failure is not None
+        assert "SP_ACQUIRE" in station.analysis("hot") or "FILTER" in station.analysis("hot")
+    check(database, ["hot"])
+
+
+def test_a_query_may_have_a_pipeline_of_its_own(tmp_path: Path) -> None:
+    database = field(tmp_path, ["hot", "means"])
+    write(tmp_path, 0, 12)
+    database.execute(f"CREATE QUERY alone STARTING AT BEGINNING IN PIPELINE slow AS {QUERIES['hot']}")
+    with Station(database, tmp_path) as station:
+        Roster(station, database.catalog.queries(), on="spark").begin()
+        assert len(RUNS) == 2
+        station.run(pump)
+    check(database, ["hot", "means", "alone"])
