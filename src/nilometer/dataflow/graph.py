@@ -35,7 +35,7 @@ from nilometer.dataflow.ledger import Ledger, QueryLedger
 from nilometer.dataflow.pace import Pace
 from nilometer.dataflow.part import Rows, frame_of
 from nilometer.dataflow.policy import Outcome, Policy
-from nilometer.dataflow.pushed import PushedInlet
+from nilometer.dataflow.pushed import PushedInlet, Share
 from nilometer.dataflow.run import answer_schema
 from nilometer.dataflow.schedulers import RoundRobin, Scheduler
 from nilometer.dataflow.sources import Entry, Extents, TableVersion
@@ -74,7 +74,8 @@ class Graph:
 
     `policies` gives, by the lower-case name of a stream, the policy of its queue when it is full. The default
     is BLOCK: `push` then runs the graph first, and returns FULL only if that made no room. `answer_policy` is
-    the policy for a queue of answers that nobody fetches.
+    the policy for a queue of answers that nobody fetches. With a `share`, the graph answers for these tuples
+    alone.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Graph:
         answer_rows: int = ANSWER_ROWS,
         policies: Mapping[str, Policy] | None = None,
         answer_policy: Policy = Policy.DROP_OLDEST,
+        share: Share | None = None,
     ) -> None:
         self.scheduler: Scheduler = RoundRobin() if scheduler is None else scheduler
         self._extents = sources
@@ -93,6 +95,7 @@ class Graph:
         self._answer_rows = answer_rows
         self._policies = {name.lower(): policy for name, policy in (policies or {}).items()}
         self._answer_policy = answer_policy
+        self._share = share
         self._starts: list[Start] = []
         self._queries: dict[str, Installed] = {}
         self.ready: dict[str, None] = {}
@@ -165,7 +168,7 @@ class Graph:
         for name, stream in physical.streams_of(plan).items():
             if name not in start.inlets:
                 policy = self._policies.get(name, Policy.BLOCK)
-                start.inlets[name] = PushedInlet(stream, self._entry_rows, policy)
+                start.inlets[name] = PushedInlet(stream, self._entry_rows, policy, self._share)
         group = Group(read, start.inlets, extents)
         start.groups.append(group)
         return group

@@ -8,6 +8,7 @@ door and one copy of each tuple. When the queue is full, the stream's policy dec
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -39,11 +40,21 @@ class Arrival:
         )
 
 
+@dataclass(frozen=True)
+class Share:
+    """Some of a stream's tuples, for a graph that answers for these alone: `rows` picks them out. The door sees all tuples.
+    One of the graphs among which a stream is divided is the `first`, and counts the late ones."""
+
+    rows: Callable[[pl.DataFrame], pl.DataFrame]
+    first: bool
+
+
 class PushedInlet:
     """Queues pushed entries in `entries`. `take` admits about BATCH_ROWS rows of them at a time."""
 
-    def __init__(self, stream: Stream, capacity: int, policy: Policy) -> None:
+    def __init__(self, stream: Stream, capacity: int, policy: Policy, share: Share | None = None) -> None:
         self.door = Door(stream)
+        self._share = share
         self.entries: EntryQueue[Entry | StreamEnd] = EntryQueue(capacity, policy)
         self.ended = False
         self._shed = 0
@@ -96,7 +107,10 @@ class PushedInlet:
         rows = pl.concat(admitted) if admitted else self._nothing
         shed = self.entries.counts.dropped - self._shed
         self._shed += shed
-        return Arrival(rows, self.door.ledger.late - late, shed, pl.concat(summaries) if summaries else None)
+        late = self.door.ledger.late - late
+        if self._share is not None:
+            rows, late = self._share.rows(rows), late if self._share.first else 0
+        return Arrival(rows, late, shed, pl.concat(summaries) if summaries else None)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

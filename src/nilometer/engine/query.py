@@ -264,13 +264,15 @@ class Query:
         return demand_text(self.standing().physical, lambda stream: catalog.sensors(stream.name), others)
 
     def _layout_text(self) -> list[str]:
-        """How Spark would run the query: fragments, buckets and their keys."""
+        """How Spark would run the query: fragments, buckets and their keys; and how, if it were a standing query."""
         from nilometer.spark.layout.lay_out import lay_out
         from nilometer.spark.layout.text import text_of
         from nilometer.spark.settings import SparkSettings
+        from nilometer.spark.shared.ways import ways_text
 
-        buckets = SparkSettings.from_environment(self.database.data.base).bucket_count
-        return text_of(lay_out(self.physical, buckets, combine=True)).splitlines()
+        settings = SparkSettings.from_environment(self.database.data.base)
+        fragments = text_of(lay_out(self.physical, settings.bucket_count, combine=True)).splitlines()
+        return [*fragments, *ways_text(self.physical, settings)]
 
     # ---- in a network ------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,7 @@ from nilometer.live.versions import Version
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.failpoints import Failpoint
 from nilometer.memory import budget
+from nilometer.plan import physical
 
 if TYPE_CHECKING:
     from nilometer.ingest.manager import StreamManager
@@ -167,8 +168,10 @@ class SharedQueries:
         *,
         same_state: Sequence[Version] = (),
         on_spark: bool = False,
+        fitting: Callable[[Panes, physical.Node, Extents], bool] = fits,
     ) -> Opened:
-        """Find where a query begins or goes on, and with which state. Nothing is written yet."""
+        """Find where a query begins or goes on, and with which state. `fitting` says whether a state is one of this host.
+        Nothing is written yet."""
         try:
             standing = self.commits.open(name, query, on_spark=on_spark)
         except BaseException:
@@ -182,13 +185,13 @@ class SharedQueries:
         if standing.recovered is not None and standing.recovered.fresh:
             last = standing.recovered.last.version
             before = self.commits.before(standing) if any(one.same_plan(last) for one in same_state) else None
-            usable = before is not None and fits(before.panes, query.physical, self._extents)
+            usable = before is not None and fitting(before.panes, query.physical, self._extents)
             found = new_state(state, standing.recovered, before, query.physical, same_state=usable, logs=logs)
             standing.take_state(found.found)
             told = f"; {found.told}"
         elif standing.recovered is not None and (
             standing.recovered.layout not in ("", standing.layout)
-            or not fits(standing.recovered.panes, query.physical, self._extents)
+            or not fitting(standing.recovered.panes, query.physical, self._extents)
         ):
             standing.forget_state()
         recovered = standing.recovered

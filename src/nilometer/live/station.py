@@ -752,7 +752,9 @@ class Station:
         """Advance event time without readings, by a heartbeat, where all sensors of a stream have promised to
         send nothing earlier."""
         read = [stream for group in self._groups for stream in group.streams.values()]
-        for stream in {stream.name: stream for stream in (*read, *self._spark.streams, *self._pipelines.streams)}.values():
+        for stream in {
+            stream.name: stream for stream in (*read, *self._spark.streams, *self._pipelines.streams)
+        }.values():
             tick = self.fleet.promise(stream.name)
             if tick is not None:
                 self.manager.heartbeat(stream.name, tick)

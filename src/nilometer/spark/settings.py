@@ -51,6 +51,10 @@ class SparkSettings:
     """
     max_rows: int = 1_000_000
     """The largest number of readings in a micro-batch."""
+    parts: int | None = None
+    """The number of parts of a pipeline, of which several are run in tasks if a micro-batch is large. The default is 1 if
+    Spark runs in this machine, else 4.
+    """
     trigger: float = 0.0
     """Seconds from one micro-batch to the next; 0: the next begins as soon as there is something to read."""
     checkpoints: str | None = None
@@ -66,7 +70,7 @@ class SparkSettings:
                 f"'{self.master}' is not a master URL of Spark",
                 hint="such as local[*], spark://host:7077, yarn, k8s://https://host:443 or sc://host",
             )
-        for name in ("buckets", "max_rows"):
+        for name in ("buckets", "max_rows", "parts"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ConfigurationError(
                     f"the setting '{name}' is {getattr(self, name)}, and must be at least 1"
@@ -108,6 +112,11 @@ class SparkSettings:
     def bucket_count(self) -> int:
         """The number of buckets of a new query."""
         return self.buckets if self.buckets is not None else 2 * cores_of(self.master or "local[*]") or 16
+
+    @property
+    def part_count(self) -> int:
+        """The number of parts of a pipeline."""
+        return self.parts if self.parts is not None else 1 if cores_of(self.master or "local[*]") else 4
 
     @property
     def session(self) -> dict[str, str]:
@@ -215,6 +224,7 @@ READERS: dict[str, Any] = {
     "master": _word,
     "buckets": _number,
     "max_rows": _number,
+    "parts": _number,
     "trigger": _seconds,
     "checkpoints": _word,
     "log_level": _level,

@@ -18,6 +18,7 @@ from nilometer.live.roster import Roster
 from nilometer.live.station import Station
 from nilometer.log.failpoints import Failpoint
 from nilometer.plan.reference import same_answer
+from nilometer.spark.shared.ways import why_whole
 from nilometer.types import MINUTE
 
 START = 1_767_225_600_000_000
@@ -28,6 +29,8 @@ QUERIES = {
     "tops": "SELECT MAX(x) AS top FROM air [RANGE 7 ROWS SLIDE 3 ROWS]",
     "before": "SELECT id, x, LAG(x) OVER (PARTITION BY id ORDER BY time) AS last FROM air",
     "both": "SELECT a.id, a.x, b.y FROM air a, rain b WINDOW (a, b) = 2 MINUTES WHERE a.id = b.id",
+    "joined": "SELECT a.id, a.x, b.y FROM air [RANGE 2 MINUTES SLIDE 1 MINUTE] a,"
+    " rain [RANGE 1 MINUTE SLIDE 1 MINUTE] b WHERE a.id = b.id",
     "silent": "SELECT id FROM SILENT(air FOR 3 MINUTES)",
 }
 
@@ -51,7 +54,7 @@ def write(folder: Path, first: int, count: int) -> None:
         pl.DataFrame(frame).write_csv(folder / stream / f"{first:05d}.csv")
 
 
-def field(folder: Path, names: list[str], settings: str = "max_rows = 7") -> Database:
+def field(folder: Path, names: list[str]) -> Database:
     """A field without files: those that are there when a database is opened are data at hand, and not read live."""
     lines = [
         f"CREATE STREAM {stream} ({column} FLOAT) PUSHED FROM 'directory://{folder}/{stream}?batch=5' DELAY 1 MINUTE;"
@@ -59,7 +62,7 @@ def field(folder: Path, names: list[str], settings: str = "max_rows = 7") -> Dat
     ]
     lines += [f"CREATE QUERY {name} STARTING AT BEGINNING AS {QUERIES[name]};" for name in names]
     (folder / "schema.sql").write_text("\n".join(lines))
-    (folder / "nilometer.toml").write_text(f"[spark]\n{settings}\n")
+    (folder / "nilometer.toml").write_text("[spark]\nmax_rows = 7\n")
     return connect(folder)
 
 
@@ -89,6 +92,22 @@ def test_all_queries_answer_as_on_the_gateway_through_restarts(tmp_path: Path) -
     assert all(query.host == "spark" for query in database.queries())
 
 
+def test_the_parts_of_a_pipeline_answer_as_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Some rounds are large enough for tasks, some are not, and processes forget the parts that they have run.
+    monkeypatch.setattr("nilometer.spark.shared.round_work.TASK_ROWS", 6)
+    monkeypatch.setattr("nilometer.spark.shared.round_work.CALM", 2)
+    monkeypatch.setattr("nilometer.live.pipelines.pipeline.CHECKPOINT_EVERY", 0)
+    names = list(QUERIES)
+    database = field(tmp_path, names)
+    for number, parts in enumerate((2, 2, 3, 1)):
+        (tmp_path / "nilometer.toml").write_text(f"[spark]\nmax_rows = 7\nparts = {parts}\n")
+        write(tmp_path, 12 * number, 12)
+        life(database, tmp_path)
+        check(database, names)
+    whole = {name: why_whole(database.query(name).physical) for name in names}
+    assert [name for name, why in whole.items() if why is None] == ["means", "joined"], whole
+
+
 def test_a_run_has_one_record_for_all_queries(tmp_path: Path) -> None:
     counts = []
     for number, names in enumerate((["hot"], list(QUERIES))):
@@ -102,7 +121,9 @@ def test_a_run_has_one_record_for_all_queries(tmp_path: Path) -> None:
     assert counts[1] <= counts[0] + 12, counts
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 50))])
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 50))]
+)
 def test_queries_come_and_go_and_processes_die(tmp_path: Path, seed: int) -> None:
     chance, names = random.Random(seed), list(QUERIES)
     database = field(tmp_path, names)

@@ -62,6 +62,7 @@ class Pipeline:
         self._commits = commits
         self._clock = clock
         self._settings = settings
+        self.parts = settings.part_count
         self._run: PipelineRun | None = None
         self._told = threading.Condition()
         self._saves = self._saved_at = 0
@@ -95,11 +96,14 @@ class Pipeline:
             str(self._directory),
             self._place / secrets.token_hex(8),
             self._settings.max_rows,
+            self._settings.part_count,
             self._take,
         )
         for query in self.queries.values():
             if query.goes_on is None:
-                found = self._commits().recovered(query.opened.standing, version_of(query.query, on_spark=True))
+                found = self._commits().recovered(
+                    query.opened.standing, version_of(query.query, on_spark=True)
+                )
                 query.goes_on = found.panes or None, found.start, found.committed
         self._divide_groups()
         self._saved_at = self._clock()
@@ -246,11 +250,13 @@ class Pipeline:
             for name in [one for one in result.left if one in self.queries and one not in self._moving]:
                 panes, ledger = result.left[name]
                 commits.commit(result.offsets, {}, now, at_once=True)
-                commits.leave(self.queries[name].opened.standing, ledger, None if panes is None else _as_is(panes))
+                commits.leave(
+                    self.queries[name].opened.standing, ledger, None if panes is None else _as_is(panes)
+                )
             answers = {
                 self.queries[name].key: (rows, result.books[name])
                 for name, rows in result.answers.items()
-                if name in self.queries
+                if name in self.queries and self.queries[name].failure is None
             }
             for name, lines in result.letters.items():
                 if name in self.queries and lines:
@@ -263,8 +269,16 @@ class Pipeline:
                 raise ResourceError(commits.trouble, hint="it is tried again")
             self._note(result)
             if result.panes is not None:
-                keyed = {self.queries[name].key: panes for name, panes in result.panes.items() if name in self.queries}
-                books = {self.queries[name].key: book for name, book in result.books.items() if name in self.queries}
+                keyed = {
+                    self.queries[name].key: panes
+                    for name, panes in result.panes.items()
+                    if name in self.queries
+                }
+                books = {
+                    self.queries[name].key: book
+                    for name, book in result.books.items()
+                    if name in self.queries
+                }
                 commits.checkpoint(keyed, books, now)
                 self._saved_at, self._moved_since_save = now, False
         with self._told:
@@ -300,7 +314,7 @@ class Pipeline:
                     query.taking = False
                     self._commits().discount(query.opened.standing, ledger)
         for name, rows in result.answers.items():
-            if name in self.queries:
+            if name in self.queries and self.queries[name].failure is None:
                 # Before the offsets: another thread that sees the offsets also finds the rows.
                 self.queries[name].fresh.extend(rows)
         self._moved_since_save |= any(self.offsets.get(g) != at for g, at in result.offsets.items())
@@ -336,7 +350,9 @@ def _joins(queries: Iterable[PipelineQuery]) -> list[Join]:
         members = []
         for query in together:
             assert query.goes_on is not None
-            sensors = {key: tuple(query.query.extents.sensors(stream)) for key, stream in query.streams.items()}
+            sensors = {
+                key: tuple(query.query.extents.sensors(stream)) for key, stream in query.streams.items()
+            }
             members.append(
                 Member(query.name, query.query.physical, sensors, query.goes_on[0], skips=not query.stops)
             )

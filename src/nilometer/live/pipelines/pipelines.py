@@ -84,7 +84,19 @@ class Pipelines:
         at_once: bool,
     ) -> LiveQuery:
         """Start or resume a query. If not `at_once`, others follow, and `begin` lets them all join together."""
-        opened = self._shared.open(name, query, streams, start, state, same_state=same_state, on_spark=True)
+        from nilometer.spark.shared.ways import state_fits
+
+        one = self._pipeline(pipeline or MAIN)
+        opened = self._shared.open(
+            name,
+            query,
+            streams,
+            start,
+            state,
+            same_state=same_state,
+            on_spark=True,
+            fitting=lambda panes, plan, extents: state_fits(panes, plan, extents, one.parts),
+        )
         standing, commits = opened.standing, self._shared.commits
         if standing.changed:
             raise DataError(
@@ -92,7 +104,6 @@ class Pipelines:
                 hint=f"declare it as before; or nilometer queries replay {name} answers again from the logs;"
                 " the gateway takes such a change over",
             )
-        one = self._pipeline(pipeline or MAIN)
         place = tuple(sorted(opened.offsets.items())), tuple(sorted(opened.state_at.items()))
         group = self._waiting.get((one.name, place))
         if group is None:
@@ -199,7 +210,9 @@ class Pipelines:
         ends: dict[str, tuple[bool, Offset]] = {}
         moved = False
         for query in self._queries.values():
-            reached = query.offsets  # read before the rows: all rows up to these offsets are among those passed on
+            reached = (
+                query.offsets
+            )  # read before the rows: all rows up to these offsets are among those passed on
             passed = self._pass_on(query)
             moved |= passed
             live = query.live

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -24,6 +25,7 @@ from nilometer.spark.admission import Piece
 from nilometer.spark.records import runs_of
 from nilometer.spark.shared.changes import Analyze, Join, Leave, Member, Save
 from nilometer.spark.shared.rounds import Round, RoundResult, Stretch
+from nilometer.spark.shared.ways import as_part, home_of, of_part, share_of, why_whole
 
 pass_by = failpoints.from_environment("pipeline")
 """Fails where a test asks for it: before_read, during_read, after_read (NILOMETER_FAILPOINT)."""
@@ -32,17 +34,32 @@ FEW = 64
 """Of up to so many queries the books are given with every round."""
 
 
-class GraphFlow:
-    """The state of a pipeline after the rounds that it has run. `number` is that of the last one."""
+@dataclass(frozen=True)
+class Base:
+    """The state of a part after a round, from which another process goes on: for each group its streams and members."""
 
-    def __init__(self, place: str) -> None:
+    number: int
+    groups: Mapping[int, tuple[Mapping[str, Stream], tuple[Member, ...]]]
+
+
+class GraphFlow:
+    """The state of one part of a pipeline after the rounds that it has run. `number` is that of the last one."""
+
+    def __init__(self, place: str, part: int = 0, parts: int = 1) -> None:
+        self._part, self._parts = part, parts
         self._directory = LogDirectory(place)
         self._logs: dict[str, StreamLog] = {}
         self._streams: dict[str, Stream] = {}
         self._extents = _Declared()
         # Answers are neither dropped nor divided: a commit says that all up to its offsets is answered.
-        self._graph = Graph(self._extents, answer_policy=Policy.BLOCK, answer_rows=sys.maxsize)
+        shares = (None,) if parts == 1 else (None, share_of(part, parts))
+        self._graphs = tuple(
+            Graph(self._extents, answer_policy=Policy.BLOCK, answer_rows=sys.maxsize, share=share)
+            for share in shares
+        )
+        """The queries that see all rows; and, if there are several parts, those that see the rows of this one."""
         self._members: dict[str, Member] = {}
+        self._of: dict[str, Graph] = {}
         self._groups: dict[int, dict[str, None]] = {}
         self._columns: dict[str, frozenset[str]] | None = None
         self.number = 0
@@ -62,7 +79,7 @@ class GraphFlow:
                     self._leave(name, result)
                 case Analyze(name=name):
                     if self._runs(name):
-                        result.analyses[name] = self._graph.analysis(name)
+                        result.analyses[name] = self._of[name].analysis(name)
                 case Save():
                     pass
         cache: dict[Piece, list[Entry]] = {}
@@ -74,8 +91,9 @@ class GraphFlow:
                 result.failures[name] = error
                 self._forget(name)
         for small, large in round_.merged:
-            self._graph.rename_start(small, large)
-            self._groups[large] |= self._groups.pop(small, {})
+            for graph in self._graphs:
+                graph.rename_start(small, large)
+            self._groups.setdefault(large, {}).update(self._groups.pop(small, {}))
         joined = [m.name for change in round_.changes if isinstance(change, Join) for m in change.members]
         self._collect(result, joined, saves=any(isinstance(change, Save) for change in round_.changes))
         self.number = round_.number
@@ -90,26 +108,62 @@ class GraphFlow:
             self._streams[name] = stream
             self._logs.setdefault(name, self._directory.log(stream))
         self._columns = None
-        for member in change.members:
+        here = [member for member in change.members if self._is_here(member)]
+        for member in here:
             self._extents.declared.update(member.sensors)
-            self._graph.install(member.name, member.plan, start=change.group, skips=member.skips)
+            graph = self._of[member.name] = self._graphs[self._is_divided(member)]
+            graph.install(member.name, member.plan, start=change.group, skips=member.skips)
             self._members[member.name] = member
             self._groups.setdefault(change.group, {})[member.name] = None
-        for member in change.members:
+        for member in here:
             if member.panes:
-                self._graph.restore(member.name, member.panes)
+                divided = self._is_divided(member)
+                panes = of_part(member.panes, self._part, self._parts) if divided else member.panes
+                self._of[member.name].restore(member.name, panes)
+
+    def _is_divided(self, member: Member) -> bool:
+        return self._parts > 1 and why_whole(member.plan) is None
+
+    def _is_here(self, member: Member) -> bool:
+        return self._is_divided(member) or home_of(member.name, self._parts) == self._part
+
+    def base(self) -> Base:
+        """The present state, for another process."""
+        panes: dict[str, dict[str, dict[str, bytes]]] = {}
+        for graph in self._graphs:
+            panes |= graph.snapshots([name for name in self._members if self._of[name] is graph])
+        groups = {}
+        for number, names in self._groups.items():
+            members = []
+            for name in names:
+                member, own = self._members[name], panes[name]
+                saved = as_part(own, self._part, self._parts) if self._is_divided(member) else own
+                members.append(replace(member, panes=saved))
+            read = {key for member in members for key in physical.streams_of(member.plan)}
+            groups[number] = {key: self._streams[key] for key in sorted(read)}, tuple(members)
+        return Base(self.number, groups)
+
+    @staticmethod
+    def of_base(place: str, part: int, parts: int, base: Base) -> GraphFlow:
+        """The flow of a part, in that state."""
+        flow = GraphFlow(place, part, parts)
+        for number, (streams, members) in base.groups.items():
+            flow._join(Join(number, streams, members, {}, {}))
+        flow.number = base.number
+        return flow
 
     def _leave(self, name: str, result: RoundResult) -> None:
         if self._runs(name):
-            result.left[name] = self._graph.snapshot(name), self._graph.ledger(name)
+            result.left[name] = self._of[name].snapshot(name), self._of[name].ledger(name)
+            result.divided |= {name} if self._is_divided(self._members[name]) else set()
         self._forget(name)
 
     def _runs(self, name: str) -> bool:
-        return name in self._members and self._graph.failure(name) is None
+        return name in self._members and self._of[name].failure(name) is None
 
     def _forget(self, name: str) -> None:
         if self._members.pop(name, None) is not None:
-            self._graph.remove(name)
+            self._of.pop(name).remove(name)
             for names in self._groups.values():
                 names.pop(name, None)
 
@@ -117,15 +171,20 @@ class GraphFlow:
 
     def _read(self, stretch: Stretch, cache: dict[Piece, list[Entry]]) -> None:
         """Push a stretch of the logs to a group. Groups that read the same piece share its rows."""
+        if not self._groups.get(stretch.group):
+            return  # all its queries are in other parts
         for piece in stretch.pieces:
             if piece not in cache:
                 cache[piece] = list(self._entries(piece))
             for entry in cache[piece]:
-                self._graph.push(piece.stream, entry, start=stretch.group)
-        self._graph.run()
+                for graph in self._graphs:
+                    graph.push(piece.stream, entry, start=stretch.group)
+        for graph in self._graphs:
+            graph.run()
+            if stretch.again:
+                graph.discard(self._groups.get(stretch.group, {}))
         if stretch.again:
             cache.clear()
-            self._graph.discard(self._groups.get(stretch.group, {}))
 
     def _entries(self, piece: Piece) -> Iterator[Entry]:
         """The entries of a piece, in as few batches as possible, without the doubles by the stream's KEY."""
@@ -160,24 +219,29 @@ class GraphFlow:
     # ---- the result --------------------------------------------------------------------------------------------------
 
     def _collect(self, result: RoundResult, joined: Sequence[str], *, saves: bool) -> None:
-        graph = self._graph
-        for name in list(graph.lettered):
-            result.letters[name] = lines_of(graph.letters(name))
-        for name in list(graph.ready):
-            failure = graph.failure(name)
-            if failure is not None:
-                result.failures[name] = failure.error
-                result.books[name] = failure.ledger
-                self._forget(name)
-            elif rows := graph.parts(name):
-                result.answers[name] = rows
+        for graph in self._graphs:
+            for name in list(graph.lettered):
+                result.letters[name] = lines_of(graph.letters(name))
+            for name in list(graph.ready):
+                failure = graph.failure(name)
+                if failure is not None:
+                    result.failures[name] = failure.error
+                    result.books[name] = failure.ledger
+                    self._forget(name)
+                elif rows := graph.parts(name):
+                    result.answers[name] = rows
         all_of_them = saves or len(self._members) <= FEW
         for name in self._members if all_of_them else {*result.answers, *joined} & self._members.keys():
+            graph = self._of[name]
             result.books[name] = graph.ledger(name)
             result.watermarks[name] = graph.watermark(name)
-            result.works[name] = graph.work(name)
+            if len(self._members) <= FEW:
+                result.works[name] = graph.work(name)
         if saves:
-            result.panes = dict(graph.snapshots(self._members))
+            result.panes = {}
+            for graph in self._graphs:
+                result.panes |= graph.snapshots([name for name in self._members if self._of[name] is graph])
+            result.divided = frozenset(name for name, one in self._members.items() if self._is_divided(one))
 
 
 class _Declared:

@@ -30,14 +30,25 @@ class PipelineRun:
     """A run. `folder` is its own, and is deleted with it; it is on the machine of the driver."""
 
     def __init__(
-        self, session: SparkSession, name: str, place: str, folder: Path, max_rows: int, take: Take
+        self,
+        session: SparkSession,
+        name: str,
+        place: str,
+        folder: Path,
+        max_rows: int,
+        parts: int,
+        take: Take,
     ) -> None:
         require_driver(session, "a query whose answers come to this process")
         self._session = session
         self._name = name
-        self._place = place
         self._folder = folder
-        self._max_rows = max_rows
+        self._options = {
+            "place": place,
+            "folder": str(folder),
+            "max_rows": str(max_rows),
+            "parts": str(parts),
+        }
         self._take = take
         self._query: StreamingQuery | None = None
         self._failure: NilometerError | None = None
@@ -56,8 +67,7 @@ class PipelineRun:
             self._session.dataSource.register(RoundSource)
             _REGISTERED[self._session] = True
         reader: Any = self._session.readStream.format(NAME)
-        options = {"place": self._place, "folder": str(self._folder), "max_rows": str(self._max_rows)}
-        frame: DataFrame = reader.options(**options).load()
+        frame: DataFrame = reader.options(**self._options).load()
         writer = frame.writeStream.foreachBatch(self._pass_on).outputMode("append").queryName(self._name)
         writer = writer.option("checkpointLocation", (self._folder / "checkpoint").as_uri())
         if trigger is not None:
@@ -68,8 +78,8 @@ class PipelineRun:
         from nilometer.spark.shared.round_work import read_result
 
         try:
-            frame.collect()
-            self._take(read_result(self._folder))
+            found = sorted((int(row.part), bytes(row.result)) for row in frame.collect())
+            self._take(read_result(self._folder, [data for _, data in found]))
         except NilometerError as error:
             # Spark would wrap the error in a page of Java.
             self._failure = error

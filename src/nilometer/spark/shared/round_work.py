@@ -1,35 +1,64 @@
 """Runs rounds: in the process in which Spark plans them, or in tasks.
 
 The result of a round that is run where it was planned is a file for the owner, because no task brings it to the driver.
+
+A process keeps the state of the parts that it has run. A task is given all rounds since the last *base*, a saved state of
+its part: a process that has run the round before runs one round; any other begins with the base, or with the round that it
+has run last, and runs those that it has missed, without their answers. So it does not matter which process runs a task, how
+often a task is tried, or whether rounds are run in tasks at all.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import secrets
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nilometer.errors import InternalError
 from nilometer.spark.faults import carried
+from nilometer.spark.shared.changes import Save
 from nilometer.spark.shared.graph_flow import GraphFlow
+from nilometer.spark.shared.merging import merged
 from nilometer.spark.shared.round_planner import RoundPlanner
-from nilometer.spark.shared.rounds import RoundResult
+from nilometer.spark.shared.rounds import Round, RoundResult
+from nilometer.spark.shared.ways import TASK_ROWS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 RESULT = "result"
+CALM = 20
+"""After so many small rounds in a row, rounds are run where they are planned again."""
+
+
+@dataclass(frozen=True)
+class RoundTask:
+    """A part of the last of these rounds. `base` is the number of the round whose state is saved; 0: the beginning."""
+
+    place: str
+    folder: str
+    part: int
+    parts: int
+    base: int
+    rounds: tuple[Round, ...]
 
 
 class RoundWork:
-    """The rounds of one run. The options: `place`, the data directory; `folder`, that of the run; `max_rows`."""
+    """The rounds of one run. The options: `place`, the data directory; `folder`, that of the run; `max_rows`; `parts`."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._folder = Path(options["folder"])
-        self._planner = RoundPlanner(options["place"], self._folder, int(options["max_rows"]))
-        self._flow = GraphFlow(options["place"])
+        self._place, self._folder = options["place"], Path(options["folder"])
+        self._parts = int(options["parts"])
+        self._planner = RoundPlanner(self._place, self._folder, int(options["max_rows"]))
+        self._base = self._base_before = 0
+        self._rounds: list[Round] = []
+        self._calm = CALM
 
     def latest(self, start: int) -> int:
         """The number of the next round, or of the one before it if there is nothing to do."""
@@ -37,32 +66,102 @@ class RoundWork:
             round_ = self._planner.next()
             return start if round_ is None else round_.number
 
-    def tasks(self, number: int) -> list[Any]:
+    def tasks(self, number: int) -> list[RoundTask]:
         """Run a round here, or return its tasks."""
         with carried():
             round_ = self._planner.next()
             if round_ is None or round_.number != number:
                 raise InternalError(f"round {number} is not the next one")
-            result = self._flow.run(round_)
-            result.way = "planner"
-            write_result(self._folder, result)
+            self._rounds.append(round_)
+            tasks = [
+                RoundTask(self._place, str(self._folder), part, self._parts, self._base, tuple(self._rounds))
+                for part in range(self._parts)
+            ]
+            self._calm = 0 if round_.rows >= TASK_ROWS else self._calm + 1
+            in_tasks = self._parts > 1 and self._calm < CALM
+            if not in_tasks:
+                result = merged([run_task(task) for task in tasks])
+                result.way = "planner"
+                write_result(self._folder, result)
             self._planner.done(round_)
-            return []
+            self._forget_rounds(round_)
+            return tasks if in_tasks else []
+
+    def _forget_rounds(self, last: Round) -> None:
+        """Forget the rounds that no task needs any more."""
+        if self._parts == 1:
+            self._base, self._rounds = last.number, []
+        elif _saves(last):
+            # The tasks of this round may still need the base before it.
+            for part in range(self._parts):
+                with suppress(FileNotFoundError):
+                    _base_path(self._folder, part, self._base_before).unlink()
+            self._base_before, self._base, self._rounds = self._base, last.number, []
+
+
+_FLOWS: OrderedDict[tuple[str, int], GraphFlow] = OrderedDict()
+"""The parts that this process has run, by the folder of the run."""
+_REMEMBERED = 64
+
+
+def run_task(task: RoundTask) -> RoundResult:
+    """The result of a task."""
+    # Stored again after the last round: a round that fails leaves a flow that is half done.
+    flow = _FLOWS.pop((task.folder, task.part), None)
+    if flow is None or not task.base <= flow.number < task.rounds[-1].number:
+        if task.base and task.parts > 1:
+            base = pickle.loads(_base_path(Path(task.folder), task.part, task.base).read_bytes())
+            flow = GraphFlow.of_base(task.place, task.part, task.parts, base)
+        else:
+            flow = GraphFlow(task.place, task.part, task.parts)
+    result: RoundResult | None = None
+    for round_ in task.rounds:
+        if round_.number > flow.number:
+            result = flow.run(round_)
+    assert result is not None, "a task without rounds"
+    if task.parts > 1 and _saves(task.rounds[-1]):
+        _replace(_base_path(Path(task.folder), task.part, flow.number), pickle.dumps(flow.base()))
+    _FLOWS[task.folder, task.part] = flow
+    if len(_FLOWS) > _REMEMBERED:
+        _FLOWS.popitem(last=False)
+    result.way = "tasks"
+    return result
+
+
+def _saves(round_: Round) -> bool:
+    return any(isinstance(change, Save) for change in round_.changes)
+
+
+def _base_path(folder: Path, part: int, number: int) -> Path:
+    return folder / f"base-{part}-{number}"
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file whole. Two attempts of a task may do so at the same time."""
+    aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    aside.write_bytes(data)
+    os.replace(aside, path)
 
 
 def write_result(folder: Path, result: RoundResult) -> None:
     """Leave a result for the owner."""
-    aside = folder / f"{RESULT}.aside"
-    aside.write_bytes(pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL))
-    os.replace(aside, folder / RESULT)
+    _replace(folder / RESULT, pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL))
 
 
-def read_result(folder: Path) -> RoundResult:
-    """The result that was left last."""
-    found: RoundResult = pickle.loads((folder / RESULT).read_bytes())
+def read_result(folder: Path, tasks: list[bytes]) -> RoundResult:
+    """The result of a round: of its tasks, in the order of their parts, or the one that was left here."""
+    found: RoundResult
+    if tasks:
+        return merged([pickle.loads(data) for data in tasks])
+    found = pickle.loads((folder / RESULT).read_bytes())
     return found
 
 
-def read_task(task: Any) -> Iterator[pa.RecordBatch]:
-    """The result of a task."""
-    raise InternalError(f"no task {task}")
+def read_task(task: RoundTask) -> Iterator[pa.RecordBatch]:
+    """The result of a task, as Spark carries it."""
+    import pyarrow as pa
+
+    with carried():
+        data = pickle.dumps(run_task(task), protocol=pickle.HIGHEST_PROTOCOL)
+    schema = pa.schema([("part", pa.int32()), ("result", pa.binary())])
+    yield pa.RecordBatch.from_pydict({"part": [task.part], "result": [data]}, schema=schema)

@@ -67,8 +67,10 @@ class RoundResult:
         The plans with the work of their operators that were asked for.
     watermarks
         The watermark of each query in `books`.
+    divided
+        The queries whose state here is that of one part.
     works
-        How long each query in `books` has computed so far, and with how many others it shares operators.
+        How long each query has computed so far, and with how many others it shares operators; only of few.
     """
 
     number: int
@@ -83,5 +85,6 @@ class RoundResult:
     panes: dict[str, Panes] | None = None
     analyses: dict[str, str] = field(default_factory=dict)
     works: dict[str, Work] = field(default_factory=dict)
+    divided: frozenset[str] = frozenset()
     milliseconds: float = 0.0
     way: str = ""

@@ -1,0 +1,60 @@
+"""The results of a round's parts -> the result of the round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from nilometer.dataflow.analysis import Work
+from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.part import Rows, frame_of
+from nilometer.spark.shared.changes import Panes
+from nilometer.spark.shared.rounds import RoundResult
+from nilometer.spark.shared.ways import as_part
+
+
+def merged(results: Sequence[RoundResult]) -> RoundResult:
+    """The result of a round whose parts, in their order, had these results."""
+    if len(results) == 1:
+        return results[0]
+    first = results[0]
+    whole = RoundResult(first.number, first.offsets, first.merged, way=first.way)
+    whole.milliseconds = sum(result.milliseconds for result in results)
+    answers: dict[str, list[list[Rows]]] = {}
+    for part, result in enumerate(results):
+        whole.failures |= result.failures
+        whole.analyses |= {name: text for name, text in result.analyses.items() if name not in whole.analyses}
+        whole.watermarks |= result.watermarks
+        for name, rows in result.answers.items():
+            answers.setdefault(name, []).append(rows)
+        for name, book in result.books.items():
+            whole.books[name] = whole.books.get(name, QueryLedger()) + book
+        for name, work in result.works.items():
+            before = whole.works.get(name, Work())
+            whole.works[name] = Work(before.nanoseconds + work.nanoseconds, work.others)
+        for name, lines in result.letters.items():
+            whole.letters[name] = (*whole.letters.get(name, ()), *lines)
+        for name, (panes, book) in result.left.items():
+            others, books = whole.left.get(name, (None, QueryLedger()))
+            own = None if panes is None else _own(result, name, panes, part, len(results))
+            whole.left[name] = None if own is None else {**(others or {}), **own}, books + book
+        if result.panes is not None:
+            saved = {} if whole.panes is None else whole.panes
+            for name, panes in result.panes.items():
+                saved[name] = {**saved.get(name, {}), **_own(result, name, panes, part, len(results))}
+            whole.panes = saved
+    whole.answers = {name: _in_order(rows) for name, rows in answers.items() if name not in whole.failures}
+    return whole
+
+
+def _own(result: RoundResult, name: str, panes: Panes, part: int, parts: int) -> Panes:
+    return as_part(panes, part, parts) if name in result.divided else panes
+
+
+def _in_order(parts: Sequence[Sequence[Rows]]) -> list[Rows]:
+    """The rows of all parts in the order of their ticks. A query that is in several parts gives the tick with its rows."""
+    if len(parts) == 1:
+        return list(parts[0])
+    frames = [frame_of(rows) for part in parts for rows in part]
+    return [pl.concat(frames).sort("tick", maintain_order=True)]
