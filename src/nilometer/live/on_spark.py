@@ -51,8 +51,9 @@ class OnSpark:
     def __contains__(self, name: str) -> bool:
         return name in self._queries
 
-    def __getitem__(self, name: str) -> SparkQuery:
-        return self._queries[name]
+    def get(self, name: str) -> SparkQuery | None:
+        """The query of a name."""
+        return self._queries.get(name)
 
     def is_asked(self, name: str) -> bool:
         """Whether a query is temporary."""

@@ -550,9 +550,7 @@ class Station:
 
     def _on_spark(self, name: str) -> SparkQuery | PipelineQuery | None:
         """The query, if Spark runs it."""
-        if name in self._pipelines:
-            return self._pipelines[name]
-        return self._spark[name] if name in self._spark else None
+        return self._pipelines.get(name) or self._spark.get(name)
 
     def is_standing(self, name: str) -> bool:
         """Whether a query was created, and is not only asked by a client."""

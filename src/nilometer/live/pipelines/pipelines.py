@@ -57,8 +57,9 @@ class Pipelines:
     def __contains__(self, name: str) -> bool:
         return name in self._queries
 
-    def __getitem__(self, name: str) -> PipelineQuery:
-        return self._queries[name]
+    def get(self, name: str) -> PipelineQuery | None:
+        """The query of a name."""
+        return self._queries.get(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._queries)
