@@ -146,7 +146,7 @@ class SharedQueries:
         except BaseException:
             self.commits.take_back(standing)
             self._groups.withdraw(name, group)
-            self._close_if_idle()
+            self.close_if_idle()
             raise
         self._running[name] = standing
         if standing.takes_state:
@@ -168,14 +168,15 @@ class SharedQueries:
         *,
         same_state: Sequence[Version] = (),
         on_spark: bool = False,
-        fitting: Callable[[Panes, physical.Node, Extents], bool] = fits,
+        fitting: Callable[[Panes, physical.Node, Extents], bool] | None = None,
     ) -> Opened:
         """Find where a query begins or goes on, and with which state. `fitting` says whether a state is one of this host.
         Nothing is written yet."""
+        fitting = fitting or fits
         try:
             standing = self.commits.open(name, query, on_spark=on_spark)
         except BaseException:
-            self._close_if_idle()
+            self.close_if_idle()
             raise
         logs = {key: self._log(stream) for key, stream in streams.items()}
         told = ""
@@ -228,7 +229,7 @@ class SharedQueries:
         del self._running[name]
         self._taking.pop(name, None)
         self._groups.withdraw(name, self._groups.of_name(name))
-        self._close_if_idle()
+        self.close_if_idle()
 
     def note_trimmed(self, names: Iterable[str], readings: int) -> None:
         """Readings were deleted from the logs before these queries had read them."""
@@ -275,7 +276,7 @@ class SharedQueries:
         if shared_logs(self._directory, name):
             export(self._directory, name, folder_of(self._directory, name))
             self.commits.release(name)
-            self._close_if_idle()
+            self.close_if_idle()
 
     def remove(self, live: LiveQuery) -> dict[str, Offset]:
         """Stop a query, after everything it answered is committed. Returns where it stands in its streams' logs."""
@@ -386,7 +387,8 @@ class SharedQueries:
         self._commits.close(ledgers)
         self._commits = None
 
-    def _close_if_idle(self) -> None:
+    def close_if_idle(self) -> None:
+        """Let another process run standing queries, if none runs here, on any host."""
         if self._commits is not None and not self._running and not self._commits.queries:
             self._commits.close({})
             self._commits = None

@@ -100,6 +100,7 @@ class Pipelines:
         )
         standing, commits = opened.standing, self._shared.commits
         if standing.changed:
+            self._shared.close_if_idle()
             raise DataError(
                 f"{standing.changed} has changed since '{name}' last ran, and its state is of the old declaration",
                 hint=f"declare it as before; or nilometer queries replay {name} answers again from the logs;"
@@ -109,7 +110,11 @@ class Pipelines:
         group = self._waiting.get((one.name, place))
         if group is None:
             group = self._waiting[one.name, place] = commits.log.begin_group()
-        self._manager.attend(name, streams.values())
+        try:
+            self._manager.attend(name, streams.values())
+        except BaseException:
+            self._shared.close_if_idle()
+            raise
         commits.join(standing, group, opened.offsets, opened.trimmed.unread)
         commits.forget_private(standing)
         live = LiveQuery(name, query, "", dict(opened.offsets), stops=stops)
@@ -132,6 +137,8 @@ class Pipelines:
                     raise ResourceError(trouble, hint="make space, then install the query again")
             except BaseException:
                 self._forget(found)
+                commits.queries.pop(standing.key, None)
+                self._shared.close_if_idle()
                 raise
         return live
 
