@@ -177,6 +177,8 @@ def test_the_meadow_finds_its_haze_in_the_network() -> None:
     text = clustered_text(result)
     assert "the same as the reference evaluator's" in text
     assert "lost" not in text.splitlines()[-1]
+    told = sum(result.traffic[kind].bytes for kind in ("reading", "change"))
+    assert told < result.straight.bytes, "changes are fewer than readings"
 
 
 def test_feedback_saves_probes_on_the_meadow() -> None:

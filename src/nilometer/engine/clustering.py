@@ -42,7 +42,7 @@ from nilometer.operators.similar.similar import Similar
 from nilometer.phenomena.candidates import Candidates
 from nilometer.plan import physical
 from nilometer.plan.reference import Feed, evaluate
-from nilometer.sensornet.clustered_report import ClusteredResult, Compared, Probed
+from nilometer.sensornet.clustered_report import ClusteredResult, Compared, Probed, Straight
 from nilometer.sensornet.clusters import ChangingField, FieldPlan, Heed, Kill
 from nilometer.sensornet.mote_field import MoteField, field_of_network, field_of_places
 from nilometer.sensornet.phenomena import PhenomenaWork, Sensed, local_grouping
@@ -234,7 +234,7 @@ class ClusteredSimulation:
             system = ordered.select(TICK, TIME, ID, POSITION)[answers]
             visible = conform(pl.concat([system, frame], how="horizontal"), columns)
         expected = _count_matches(readings, query)
-        result = self._result(happenings, traffic, energy, outcome.delays, outcome.losses, ordered.height)
+        result = self._result(happenings, traffic, energy, outcome.delays, outcome.losses, nodes, width)
         probed = Probed(outcome.probes, outcome.offered, len(probe), expected)
         if outcome.late or outcome.overdue:
             self.notes.append(
@@ -277,7 +277,7 @@ class ClusteredSimulation:
         field.run(work)
         work.account()
         delays = np.array(work.delays, dtype=np.int64)
-        result = self._result(field.happenings, traffic, energy, delays, work.losses, rows.height)
+        result = self._result(field.happenings, traffic, energy, delays, work.losses, nodes, width)
         return _Made(work.told, replace(result, kept=work.kept))
 
     # ---- the result --------------------------------------------------------------------------------------------------
@@ -289,13 +289,16 @@ class ClusteredSimulation:
         energy: EnergyMeter,
         delays: Integers,
         losses: Any,
-        readings: int,
+        nodes: Integers,
+        width: int,
     ) -> ClusteredResult:
+        # The network as it was at the beginning, without the losses of this run.
+        calm = Network(self.field.topology, self.field.radio, Events())
         return ClusteredResult(
             self.field,
             self._heed.cluster_range,
             self.begin,
-            readings,
+            len(nodes),
             0,
             Compared("", 0, 0, 0),
             happenings,
@@ -303,6 +306,7 @@ class ClusteredSimulation:
             energy.joules,
             delays,
             losses,
+            Straight.of(calm, self.field, nodes, reading_size(width)),
         )
 
     def _compared(self, answer: Answer, sources: _Sources, readings: int) -> Compared:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from nilometer.kernels.arrays import Floats, Integers
-from nilometer.sensornet.clusters import Clusters, Happening
+from nilometer.sensornet.clusters import NO_HEAD, Clusters, Happening
 from nilometer.sensornet.mote_field import MoteField
 from nilometer.sensornet.phenomena.work import PhenomenaLosses
-from nilometer.sensornet.radio_network import Traffic
+from nilometer.sensornet.radio_network import EnergyMeter, Network, Traffic
 from nilometer.sensornet.snjoin import JoinLosses
+from nilometer.sensornet.ways import Ways
 from nilometer.types import HOUR, SECOND, format_bytes
 
 _KINDS = {
@@ -72,6 +73,29 @@ class Probed:
         return self.found / self.expected if self.expected else 1.0
 
 
+@dataclass(frozen=True)
+class Straight:
+    """What it would take to send every reading straight to the sink: bytes on the air, joules without the sink, and the
+    most joules of a node."""
+
+    bytes: int
+    joules: float
+    most: float
+
+    @classmethod
+    def of(cls, network: Network, field: MoteField, streams: Integers, size: int) -> Straight:
+        """For one reading of each of these streams, of that size."""
+        head_of = np.where(field.sensing, field.sink, NO_HEAD)
+        head_of[field.sink] = field.sink
+        ways = Ways.of(network, Clusters(np.array([field.sink]), head_of))
+        energy = EnergyMeter(field.radio, field.power, len(field.ids))
+        ways.charge(energy, streams, size)
+        energy.joules[field.sink] = 0.0
+        return cls(
+            ways.traffic(streams, size, 0).bytes, float(energy.joules.sum()), float(energy.joules.max())
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class ClusteredResult:
     """A run. Times are microseconds; `delays` are from a tuple's time, or an evaluation, until the sink had its row."""
@@ -87,6 +111,7 @@ class ClusteredResult:
     joules: Floats
     delays: Integers
     losses: JoinLosses | PhenomenaLosses
+    straight: Straight
     probed: Probed | None = None
     kept: int | None = None
 
@@ -116,6 +141,11 @@ def clustered_text(result: ClusteredResult) -> str:
         )
     lines += _messages(result.traffic)
     lines.append(_energy(result))
+    plain = result.straight
+    lines.append(
+        f"every reading sent straight to the sink would take {format_bytes(plain.bytes)} and {plain.joules:.4g} J,"
+        f" {plain.most:.4g} J at the busiest node"
+    )
     if len(result.delays):
         mean, most = float(result.delays.mean()) / SECOND, float(result.delays.max()) / SECOND
         lines.append(
@@ -171,6 +201,7 @@ def clustered_json(result: ClusteredResult) -> dict[str, Any]:
         "kept": result.kept,
         "traffic": {kind: asdict(each) for kind, each in result.traffic.items()},
         "joules": {str(node): float(spent) for node, spent in zip(ids, result.joules, strict=True)},
+        "straight_to_sink": asdict(result.straight),
         "delay_seconds": {
             "mean": float(result.delays.mean()) / SECOND if len(result.delays) else None,
             "most": float(result.delays.max()) / SECOND if len(result.delays) else None,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,9 @@ RADIO_RANGE = 0.1
 EPSILON = 500 * MILLISECOND
 PERIOD = 2 * SECOND
 LARGEST_MESSAGE = 20_000
+RADIO_QUEUE = 16
+"""How many messages may wait for a radio where updates are detected, some 500 tuples; others are dropped at random."""
+
 WAITING = 3_600 * SECOND
 """How much longer than the longest tour the heads keep their readings. Overloaded radios make messages wait
 without bound, and none shall come too late for its answer."""
@@ -194,18 +198,19 @@ def measure(
         (strategy, taught, False, None),
     ):
         radios = BusyRadios(deployment.radio, deployment.topology.nodes)
-        outcome = run_join(
+        run = partial(
+            run_join,
             deployment,
             query,
             readings,
             each,
             seed=seed,
-            meters=(radios,),
             relevance=relevance,
             outer=outer,
             tours=tours,
         )
-        found = updates_of(outcome.answers, outcome.delays, end)
+        outcome, shed = run(meters=(radios,)), run(queue=RADIO_QUEUE)
+        found = updates_of(shed.answers, shed.delays, end)
         runs.append(
             replace(
                 _summary(outcome, radios, expected, deployment, readings, seconds),

@@ -20,6 +20,7 @@ from nilometer.laboratory.reproductions.snjoin_field import (
     GROWING,
     PERIOD,
     PHENOMENA,
+    RADIO_QUEUE,
     UPDATES,
     WINDOW,
     Ground,
@@ -95,12 +96,12 @@ def snjoin_network(
             "radios reach a tenth of the largest field's side, or as far as it takes to connect the field; links fall to a quality of 0.5 at the edge of the range; "
             "the sink is in the middle",
             f"an IEEE 802.15.4 radio (250 kbit/s, 104 bytes a packet, 5 ms a hop); heads wait {EPSILON // MILLISECOND} ms for late readings "
-            f"and send their tuples every {PERIOD // SECOND} s; a radio sends one message at a time, in order, and has a queue without end, so that delays "
+            f"and send their tuples every {PERIOD // SECOND} s; a radio sends one message at a time, in order, and has a queue without end (but in Fig. 11), so that delays "
             "are what an overloaded field would have after so long; nodes do not wait for each other's radios, and readings on their way to heads for none",
             "answers are sublists, not products: bytes grow by sums; the sink's notes are counted among the bytes",
             f"{strategy}: entries held in [0, 1] and the mean weight between two bounds, which the paper's rule does not do",
             f"Fig. 11, updates: phenomena are those of docs/phenomena.md, EQUAL RANGE {WINDOW // SECOND} s SLIDE {PERIOD // SECOND} s STRENGTH {UPDATES.strength} MEMBERS {UPDATES.members} NEIGHBOURS ALL, of "
-            "the readings that are in the join's answers; an update (appears, disappears, other members) counts if the central answer has it too, and if what the sink had when the "
+            f"the readings that are in the join's answers, where {RADIO_QUEUE} messages may wait for a radio and others are dropped at random (section 7.2); an update (appears, disappears, other members) counts if the central answer has it too, and if what the sink had when the "
             "readings ended tells it",
             "Fig. 11, the distributed MJoin: it probes other clusters in descending order of the average selectivity of their members, as the paper has it; the selectivities are those of "
             "the readings from which the feedback learned. It sends a cell for every stream that was probed, SNJoin only those that joined; none builds products",

@@ -97,8 +97,19 @@ class Meter(Protocol):
         """Record a message."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """A message that waits for a radio: `begin` gives the time on the air, then `sent` or, if it is not sent, `dropped`
+    is called."""
+
+    begin: Callable[[], int]
+    sent: Callable[[], None]
+    dropped: Callable[[], None]
+
+
 class Network:
-    """The nodes' radios and the routes between them. `dead` are the nodes that send and hear nothing any more."""
+    """The nodes' radios and the routes between them. `dead` are the nodes that send and hear nothing any more. If more than
+    `queue` messages wait for a radio, a random one of them is dropped (None: all may wait)."""
 
     def __init__(
         self,
@@ -107,6 +118,7 @@ class Network:
         events: Events,
         meters: tuple[Meter, ...] = (),
         losses: Losses | None = None,
+        queue: int | None = None,
     ) -> None:
         self.topology = topology
         self.radio = radio
@@ -117,7 +129,10 @@ class Network:
         self._routes: dict[int, Routes] = {}
         self._paths: dict[tuple[int, int], tuple[int, ...]] = {}
         self._links: dict[tuple[int, int], tuple[float, ...]] = {}
-        self._free_at = [events.now] * topology.nodes
+        self._queue = queue
+        self._busy = [False] * topology.nodes
+        self._waiting: list[list[_Sending]] = [[] for _ in range(topology.nodes)]
+        self._random = np.random.default_rng(11)
 
     def routes(self, source: int) -> Routes:
         """The routes from a node, computed on first use."""
@@ -166,44 +181,63 @@ class Network:
         )
         sent_at, waited, passed = self.events.now, 0, list[float]()
 
+        def gone(place: int) -> None:
+            trip = Trip(
+                message, path[: place + 1], tuple(passed), self.events.now - sent_at, waited, arrived=False
+            )
+            self._told(trip, message.payload, lost)
+
         def hop(place: int) -> None:
-            nonlocal waited
-            node, now = path[place], self.events.now
-            if node in self.dead:
-                self._told(
-                    Trip(message, path[: place + 1], tuple(passed), now - sent_at, waited, arrived=False),
-                    message.payload,
-                    lost,
-                )
+            if path[place] in self.dead:
+                gone(place)
                 return
             if place == len(expected):
-                self._told(
-                    Trip(message, path, tuple(passed), now - sent_at, waited), message.payload, receive
-                )
+                trip = Trip(message, path, tuple(passed), self.events.now - sent_at, waited)
+                self._told(trip, message.payload, receive)
                 return
-            transmissions, heard = expected[place], True
-            if self.losses is not None:
-                packets = self.radio.packets(message.size)
-                sendings, heard = self.losses.sent(packets, *self.topology.quality(node, path[place + 1]))
-                transmissions = sendings / packets
-            passed.append(transmissions)
-            begin = max(now, self._free_at[node])
-            waited += begin - now
-            self._free_at[node] = begin + self.radio.airtime(message.size, transmissions)
-            if heard:
-                self.events.at(self._free_at[node] + self.radio.latency, lambda: hop(place + 1))
-                return
-            gone = Trip(
-                message,
-                path[: place + 2],
-                tuple(passed),
-                self._free_at[node] - sent_at,
-                waited,
-                arrived=False,
-            )
-            self.events.at(self._free_at[node], lambda: self._told(gone, message.payload, lost))
+            asked, heard = self.events.now, True
+
+            def begin() -> int:
+                nonlocal waited, heard
+                waited += self.events.now - asked
+                transmissions = expected[place]
+                if self.losses is not None:
+                    packets = self.radio.packets(message.size)
+                    quality = self.topology.quality(path[place], path[place + 1])
+                    sendings, heard = self.losses.sent(packets, *quality)
+                    transmissions = sendings / packets
+                passed.append(transmissions)
+                return self.radio.airtime(message.size, transmissions)
+
+            def sent() -> None:
+                if heard:
+                    self.events.after(self.radio.latency, lambda: hop(place + 1))
+                else:
+                    gone(place + 1)
+
+            self._enqueue(path[place], _Sending(begin, sent, lambda: gone(place)))
 
         hop(0)
+
+    def _enqueue(self, node: int, sending: _Sending) -> None:
+        """Send now if the radio is free, otherwise after those that wait."""
+        waiting = self._waiting[node]
+        waiting.append(sending)
+        if not self._busy[node]:
+            self._next(node)
+        elif self._queue is not None and len(waiting) > self._queue:
+            waiting.pop(int(self._random.integers(0, len(waiting) - 1))).dropped()
+
+    def _next(self, node: int) -> None:
+        """Begin with the message that has waited longest."""
+        self._busy[node] = bool(self._waiting[node])
+        if self._busy[node]:
+            sending = self._waiting[node].pop(0)
+            self.events.after(sending.begin(), lambda: self._finished(node, sending))
+
+    def _finished(self, node: int, sending: _Sending) -> None:
+        sending.sent()
+        self._next(node)
 
     def _told(self, trip: Trip, payload: Payload, who: Callable[[Payload], None] | None) -> None:
         for meter in self.meters:
@@ -222,3 +256,6 @@ class Network:
         """A node dies: it neither sends nor hears, and routes avoid it."""
         self.dead.add(node)
         self.reroute(self.topology.without((node,)))
+        waiting, self._waiting[node] = self._waiting[node], []
+        for sending in waiting:
+            sending.dropped()
