@@ -21,6 +21,7 @@ export class Field {
   wgs84 = false;
   complete = true;
   finite = false;
+  moves = 0; // goes up whenever a sensor has another place
   #index = new Map();
   #after = null;
   #clock = null; // the server's time, less ours
@@ -58,6 +59,7 @@ export class Field {
       this.status = [];
       this.values = Object.fromEntries(found.columns.map((one) => [one.name, []]));
       this.#index = new Map();
+      this.moves++;
       const { id, x, y, attributes } = found.sensors;
       for (let place = 0; place < id.length; place++) {
         const at = this.#add(id[place]);
@@ -86,6 +88,7 @@ export class Field {
   #add(id) {
     const known = this.#index.get(id);
     if (known !== undefined) return known;
+    this.moves++;
     const at = this.ids.push(id) - 1;
     this.#index.set(id, at);
     this.x[at] = this.y[at] = null;
@@ -112,6 +115,7 @@ export class Field {
       for (let place = 0; place < given.length; place++) column[this.#index.get(found.id[place])] = given[place];
     }
     if (this.#placed && found.values[this.#placed]) {
+      this.moves++;
       found.values[this.#placed].forEach((point, place) => {
         const at = this.#index.get(found.id[place]);
         if (point) [this.x[at], this.y[at]] = point;

@@ -54,8 +54,8 @@ export async function all(path) {
 }
 
 /** Save an answer as a file, in the form that `accept` names. */
-export async function save(path, accept, name) {
-  const blob = await (await send(path, { accept })).blob();
+export async function save(path, accept, name, options = {}) {
+  const blob = await (await send(path, { accept, ...options })).blob();
   const link = document.createElement('a');
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -17,6 +17,19 @@ export const micros = (text) => {
   return Number.isNaN(at) ? null : at * 1000;
 };
 
+/** The labels of a time axis: seconds since 1970 -> 06:15, with the day where it changes. `step` is the distance of two. */
+export function ticks(seconds, step) {
+  let day = '';
+  return seconds.map((at) => {
+    const text = time(at * 1e6);
+    const changed = text.slice(0, 10) !== day;
+    day = text.slice(0, 10);
+    if (step >= 86_400) return day;
+    const clock = step >= 60 ? text.slice(11, 16) : text.slice(11, 19);
+    return changed ? `${clock}\n${day}` : clock;
+  });
+}
+
 const UNITS = [[86_400, 'd'], [3_600, 'h'], [60, 'min'], [1, 's']];
 export function duration(seconds) {
   if (seconds == null) return '–';

@@ -4,8 +4,11 @@ const MOST = 12;
 /** `times` in seconds, `series` with labels and values, and how many groups were left out. Null without a time or number. */
 export function seriesOf(columns, rows) {
   const when = columns.find((one) => one.name === 'tick') ?? columns.find((one) => one.type === 'TIME');
-  const keys = columns.filter((one) => one !== when && one.type !== 'FLOAT' && (one.name === 'id' || one.type === 'STRING' || one.name.endsWith('_id')));
-  const numbers = columns.filter((one) => ['INT', 'FLOAT'].includes(one.type) && !keys.includes(one));
+  // A sensor is one line, whatever words its rows have.
+  const names = columns.filter((one) => one !== when && one.type !== 'FLOAT' && (one.name === 'id' || one.type === 'STRING' || one.name.endsWith('_id')));
+  const sensors = names.filter((one) => one.name === 'id' || one.name.endsWith('_id'));
+  const keys = sensors.length ? sensors : names;
+  const numbers = columns.filter((one) => ['INT', 'FLOAT'].includes(one.type) && !names.includes(one));
   if (!when || !numbers.length || !rows.length) return null;
   const measured = numbers.slice(0, keys.length ? 1 : 6);
   const lines = new Map();

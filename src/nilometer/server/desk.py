@@ -25,6 +25,7 @@ from nilometer.server.confinement import Confinement
 from nilometer.server.limits import Limits
 from nilometer.server.problems import NotFoundError, TooLargeError, TooManyError
 from nilometer.server.rates import Rates
+from nilometer.server.receipts import Receipts
 from nilometer.server.settings import AT_HAND, LIVE_QUERIES, TEXT_BYTES, HttpSettings
 from nilometer.server.who import WHO
 
@@ -53,6 +54,7 @@ class Desk:
         self.tails = tails
         self.rates = Rates()
         self.limits = Limits()
+        self.receipts = Receipts()
         self.confinement = Confinement(self.directory, settings.roots, settings.hosts)
         self._own: Database | None = None
         self._turn = threading.Lock()

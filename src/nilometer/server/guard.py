@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -95,8 +96,10 @@ class Guard:
 
     def _check_host(self, headers: _Headers) -> None:
         """On loopback, the Host must name this machine: a name that was rebound to 127.0.0.1 does not."""
+        if not self._settings.loopback:
+            return
         host = _hostname(f"//{headers.get('host') or ''}")
-        if self._settings.loopback and (host is None or not (host and is_loopback(host))):
+        if host is None or not (host and _is_loopback(host)):
             raise ForbiddenError(
                 f"this server is not '{(host or '')[:100]}'",
                 hint="ask it by localhost or 127.0.0.1; to be reached by other names it needs tokens and --http",
@@ -180,16 +183,17 @@ class _Bounded:
 
 
 class _Headers:
-    """The first value of each header, as text."""
+    """The first value of each header, as text. Names are in lower case, as ASGI says."""
 
     def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
-        self._values: dict[str, str] = {}
+        self._values: dict[bytes, bytes] = {}
         for name, value in raw:
-            self._values.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
+            self._values.setdefault(name, value)
 
     def get(self, name: str) -> str | None:
         """The value of a header."""
-        return self._values.get(name)
+        found = self._values.get(name.encode())
+        return None if found is None else found.decode("latin-1")
 
 
 def _sending(scope: Scope, bounded: _Bounded, send: Send) -> Send:
@@ -211,6 +215,12 @@ def _sending(scope: Scope, bounded: _Bounded, send: Send) -> Send:
     return sending
 
 
+@lru_cache(maxsize=64)
+def _is_loopback(host: str) -> bool:
+    return is_loopback(host)
+
+
+@lru_cache(maxsize=64)
 def _hostname(url: str) -> str | None:
     try:
         return urlsplit(url).hostname

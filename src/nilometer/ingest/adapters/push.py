@@ -15,7 +15,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -110,20 +110,19 @@ class PushAdapter(Adapter):
         if not offers:
             return self.nothing()
         small = [offer for offer in offers if offer.decoded is None]
-        parts = [(offer, offer.decoded) for offer in offers if offer.decoded is not None]
+        parts = [offer.decoded for offer in offers if offer.decoded is not None]
+        handle = [(offer, _receipt(offer.decoded)) for offer in offers if offer.decoded is not None]
         for form in dict.fromkeys(offer.format for offer in small):
-            parts += self._together([offer for offer in small if offer.format is form], form)
-        handle = []
-        for offer, decoded in parts:
-            reasons = tuple(dict.fromkeys(letter.reason for letter in decoded.garbled))[:5]
-            handle.append((offer, Receipt(decoded.received, decoded.garbled_count, reasons)))
+            decoded, receipts = self._together([offer for offer in small if offer.format is form], form)
+            parts.append(decoded)
+            handle += receipts
         return ReadResult(
             Status.NEW_VALUE,
-            pl.concat([decoded.rows for _, decoded in parts]),
-            tuple(letter for _, decoded in parts for letter in decoded.garbled),
+            parts[0].rows if len(parts) == 1 else pl.concat([decoded.rows for decoded in parts]),
+            tuple(letter for decoded in parts for letter in decoded.garbled),
             arrived=max(offer.arrived for offer in offers),
             handle=tuple(handle),
-            fields=sum((decoded.fields for _, decoded in parts), FieldCounts()),
+            fields=sum((decoded.fields for decoded in parts), FieldCounts()),
         )
 
     def _next(self) -> list[Offer]:
@@ -142,24 +141,22 @@ class PushAdapter(Adapter):
             self._pushes.give_room(offer.size)
         return offers
 
-    def _together(self, offers: list[Offer], form: Format) -> list[tuple[Offer, Decoded]]:
-        """Decode many offers at once, and say which rows and letters are whose."""
+    def _together(self, offers: list[Offer], form: Format) -> tuple[Decoded, list[tuple[Offer, Receipt]]]:
+        """Decode many offers at once, and say which rows and letters are whose. The rows stay in one frame."""
         decoded = self._decoder.decode(_messages(offers), form)
         if len(offers) == 1:
-            return [(offers[0], decoded)]
+            return decoded, [(offers[0], _receipt(decoded))]
         assert decoded.messages is not None, "a decoder that does not say whose the rows are"
         ends = np.cumsum([len(offer.payloads) for offer in offers])
         at = np.searchsorted(decoded.messages.to_numpy(), ends, side="left")
-        letters: dict[Offer, list[Garbled]] = {offer: [] for offer in offers}
+        rows = np.diff(at, prepend=0).tolist()
+        letters: dict[int, list[Garbled]] = {}
         for letter in decoded.garbled:
             assert letter.message is not None, "a letter of which nobody knows the sender"
-            letters[offers[int(np.searchsorted(ends, letter.message, side="right"))]].append(letter)
-        begin, found = 0, []
-        for offer, end in zip(offers, at.tolist(), strict=True):
-            found.append((offer, Decoded(decoded.rows[begin:end], tuple(letters[offer]))))
-            begin = end
-        found[0] = found[0][0], replace(found[0][1], fields=decoded.fields)
-        return found
+            letters.setdefault(int(np.searchsorted(ends, letter.message, side="right")), []).append(letter)
+        return decoded, [
+            (offer, _counted(rows[place], letters.get(place, ()))) for place, offer in enumerate(offers)
+        ]
 
     def acknowledge(self, handle: object) -> None:
         assert isinstance(handle, tuple)
@@ -232,6 +229,15 @@ class Pushes:
 def size_of(payloads: Sequence[bytes]) -> int:
     """The bytes that an offer takes while it waits."""
     return sum(map(len, payloads)) + ITEM_BYTES * len(payloads)
+
+
+def _receipt(decoded: Decoded) -> Receipt:
+    return _counted(decoded.rows.height, decoded.garbled)
+
+
+def _counted(rows: int, garbled: Sequence[Garbled]) -> Receipt:
+    count = sum(letter.count for letter in garbled)
+    return Receipt(rows + count, count, tuple(dict.fromkeys(letter.reason for letter in garbled))[:5])
 
 
 def _messages(offers: Sequence[Offer]) -> Messages:

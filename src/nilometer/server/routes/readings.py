@@ -13,7 +13,6 @@ readings from the future are counted.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any
 
@@ -120,7 +119,7 @@ async def take(desk: Desk, request: Request, name: str) -> Response:
     if offer.size > SMALL or kind == ARROW:
         offer.decoded = await desk.wait_for(lambda: _decoded(adapter, offer, kind))
     adapter.put(offer)
-    receipt = await _durable(adapter, offer)
+    receipt = await _durable(desk, adapter, offer)
     if bucket is not None:
         bucket.take(receipt.received)
     return _reply(receipt)
@@ -169,18 +168,15 @@ def _decoded(adapter: PushAdapter, offer: Offer, kind: str) -> Decoded:
     return read_arrow(offer.payloads[0], adapter.stream, adapter.nothing().rows, offer.source)
 
 
-async def _durable(adapter: PushAdapter, offer: Offer) -> Receipt:
-    waiting = asyncio.wrap_future(offer.done)
-    try:
-        return await asyncio.wait_for(asyncio.shield(waiting), DURABLE_SECONDS)
-    except TimeoutError:
-        waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
-        withdrawn = adapter.withdraw(offer)
-        raise ResourceError(
-            f"the readings were not durable within {DURABLE_SECONDS:g} seconds",
-            detail="none of them was kept" if withdrawn else "they may still become durable",
-            hint="send them again: a KEY of the stream recognizes doubles",
-        ) from None
+async def _durable(desk: Desk, adapter: PushAdapter, offer: Offer) -> Receipt:
+    if await desk.receipts.wait(offer.done, DURABLE_SECONDS):
+        return offer.done.result()
+    withdrawn = adapter.withdraw(offer)
+    raise ResourceError(
+        f"the readings were not durable within {DURABLE_SECONDS:g} seconds",
+        detail="none of them was kept" if withdrawn else "they may still become durable",
+        hint="send them again: a KEY of the stream recognizes doubles",
+    )
 
 
 def _reply(receipt: Receipt) -> Response:

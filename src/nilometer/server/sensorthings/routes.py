@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -19,6 +19,42 @@ if TYPE_CHECKING:
     from nilometer.server.limits import Bucket
 
 PREFIX = "/v1.1"
+SETS = (
+    "Things",
+    "Locations",
+    "HistoricalLocations",
+    "Datastreams",
+    "Sensors",
+    "ObservedProperties",
+    "Observations",
+    "FeaturesOfInterest",
+)
+OPTIONS = {
+    "$filter": ("string", "result gt 10 and phenomenonTime ge 2026-03-01T00:00:00Z"),
+    "$expand": ("string", "Datastreams($select=name)"),
+    "$select": ("string", "name"),
+    "$orderby": ("string", "phenomenonTime desc"),
+    "$top": ("integer", 10),
+    "$skip": ("integer", 0),
+    "$count": ("boolean", True),
+    "$resultFormat": ("string", "dataArray"),
+}
+DESCRIBED: dict[str, Any] = {
+    "parameters": [
+        {
+            "name": "path",
+            "in": "path",
+            "required": True,
+            "schema": {"type": "string"},
+            "examples": {name: {"value": name} for name in SETS},
+        },
+        *(
+            {"name": name, "in": "query", "required": False, "schema": {"type": kind}, "example": example}
+            for name, (kind, example) in OPTIONS.items()
+        ),
+    ]
+}
+"""For the OpenAPI document: OData's options have names that Python cannot write."""
 KINDS = ("application/json", JSON_PATCH)
 
 
@@ -30,7 +66,7 @@ def add(router: APIRouter, desk: Desk, service: Service) -> None:
         """The entity sets, and which requirements of OGC SensorThings 1.1 are met."""
         return await _answer(desk, service, request, "")
 
-    @router.get(PREFIX + "/{path:path}", dependencies=[READ], tags=["sensorthings"])
+    @router.get(PREFIX + "/{path:path}", dependencies=[READ], tags=["sensorthings"], openapi_extra=DESCRIBED)
     async def get(request: Request, path: str) -> Response:
         """A set, an entity, a property: OGC SensorThings 1.1. docs/sensorthings.md is the guide."""
         return await _answer(desk, service, request, path)
