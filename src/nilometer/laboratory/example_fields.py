@@ -16,7 +16,12 @@ from pathlib import Path
 from nilometer.engine import Database, connect
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-FOLDERS = {"campfire": "smoke_pm25", "la_loop": "la_loop", "us101": "ngsim_us101"}
+FOLDERS = {
+    "campfire": "smoke_pm25",
+    "la_loop": "la_loop",
+    "us101": "ngsim_us101",
+    "baggage": "gamma_measured",
+}
 
 
 @contextmanager

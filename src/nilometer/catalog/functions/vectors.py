@@ -7,7 +7,7 @@ from typing import Any, Final
 from nilometer.catalog.functions.arguments import DIGITS, NUMBER, VECTOR, WHOLE
 from nilometer.catalog.functions.signature import FunctionKind, FunctionSignature
 from nilometer.catalog.functions.type_rules import always, element
-from nilometer.types import FLOAT, Column, Type, list_of, struct_of, vector_of
+from nilometer.types import FLOAT, LONGEST_VECTOR, Column, Type, list_of, struct_of, vector_of
 
 PEAK: Final = struct_of(Column("energy", FLOAT), Column("area", FLOAT), Column("sigma", FLOAT))
 
@@ -36,6 +36,15 @@ def _sliced(types: tuple[Type, ...], constants: tuple[Any, ...]) -> Type:
     if not isinstance(start, int) or not isinstance(end, int) or not 0 <= start < end <= of.size:
         raise ValueError(f"a vector and two places, from 0 to {of.size}, of which the second is greater")
     return vector_of(of.element, end - start)
+
+
+def _regridded(_types: tuple[Type, ...], constants: tuple[Any, ...]) -> Type:
+    bins, width = constants[3:5]
+    if not isinstance(bins, int) or not 1 <= bins <= LONGEST_VECTOR:
+        raise ValueError(f"a constant number of bins, from 1 to {LONGEST_VECTOR:,}, as argument 4")
+    if isinstance(width, bool) or not isinstance(width, int | float) or not width > 0:
+        raise ValueError("a constant width above 0 as argument 5")
+    return vector_of(FLOAT, bins)
 
 
 VECTORS: Final[tuple[FunctionSignature, ...]] = (
@@ -80,6 +89,16 @@ VECTORS: Final[tuple[FunctionSignature, ...]] = (
         "the elements from a place, counted from 0, up to and without another",
         "slice(counts, 0, 8)",
         shape=_sliced,
+    ),
+    FunctionSignature(
+        "regrid",
+        FunctionKind.SCALAR,
+        (VECTOR, NUMBER, NUMBER, DIGITS, NUMBER),
+        element,
+        "a spectrum on another axis, from 0: arguments are the energy of element 0, the energy per element, the number "
+        "of bins and their width",
+        "regrid(counts, 0.1, 0.5, 2, 2.0)",
+        shape=_regridded,
     ),
     FunctionSignature(
         "peaks",

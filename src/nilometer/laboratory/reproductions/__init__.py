@@ -27,6 +27,13 @@ def steam_buffer() -> dict[str, Any]:
     return reproduce()
 
 
+def idhm() -> dict[str, Any]:
+    """STEAM's application: hazardous material from gamma spectra; it takes half a minute."""
+    from nilometer.laboratory.reproductions.idhm import idhm as reproduce
+
+    return reproduce()
+
+
 def steam(plot: Path | None = None) -> dict[str, Any]:
     """STEAM's W-joins against their rivals; it takes a minute or two."""
     from nilometer.laboratory.reproductions.steam import steam as reproduce
@@ -118,6 +125,7 @@ REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "fjords-power": fjords_power,
     "steam": steam,
     "steam-buffer": steam_buffer,
+    "idhm": idhm,
     "snjoin": snjoin,
     "snjoin-central": snjoin_central,
     "snjoin-costs": snjoin_costs,

@@ -125,6 +125,20 @@ def _peaks(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     return pl.map_batches(inputs, apply, return_dtype=wanted, is_elementwise=True)
 
 
+def _regrid(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    from nilometer.kernels.regrid import regrid
+
+    bins, width = _constant(call, 3), float(call.arguments[4].value)  # type: ignore[attr-defined]
+
+    def onto(counts: Matrix, e0: Matrix, gain: Matrix, *_: Matrix) -> Matrix:
+        first, each = (
+            np.broadcast_to(column.ravel().astype(np.float64), len(counts)).copy() for column in (e0, gain)
+        )
+        return np.asarray(regrid(np.ascontiguousarray(counts, dtype=np.float64), first, each, bins, width))
+
+    return _of_matrices(onto, call, operands)
+
+
 def _length(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     size = pl.lit(type_of(call.arguments[0]).size, dtype=pl.Int64)
     return pl.when(operands[0].is_not_null()).then(size)
@@ -146,6 +160,7 @@ VECTORS: dict[str, Builder] = {
     "norm": lambda call, operands: _of_matrices(_norm, call, operands),
     "rebin": _rebin,
     "slice": _slice,
+    "regrid": _regrid,
     "peaks": _peaks,
 }
 

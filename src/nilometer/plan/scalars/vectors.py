@@ -38,6 +38,17 @@ def _rebin(vector: Vector, count: int) -> Vector:
     return tuple(_total(list(vector[place : place + count])) for place in range(0, len(vector), count))
 
 
+def _regrid(vector: Vector, e0: float, gain: float, bins: int, width: float) -> Vector:
+    """Each channel is spread evenly over the bins that it overlaps; `kernels/regrid.py` says which."""
+    found = [0.0] * bins
+    for channel, count in enumerate(vector if gain > 0 else ()):
+        low, high = ((e0 + gain * (channel + side)) / width for side in (-0.5, 0.5))
+        for place in range(max(math.floor(low), 0), min(math.ceil(high), bins)):
+            share = (min(high, place + 1) - max(low, place)) / (high - low)
+            found[place] += count * max(share, 0.0)
+    return tuple(found)
+
+
 VECTORS: dict[str, Callable[..., Any]] = {
     "peaks": peaks,
     "classify": classify,
@@ -47,6 +58,7 @@ VECTORS: dict[str, Callable[..., Any]] = {
     "dot": lambda one, other: math.fsum(float(a) * float(b) for a, b in zip(one, other, strict=True)),
     "norm": lambda vector: math.sqrt(math.fsum(float(each) ** 2 for each in vector)),
     "rebin": _rebin,
+    "regrid": _regrid,
     "slice": lambda vector, start, end: vector[start:end],
 }
 
