@@ -139,6 +139,7 @@ def test_only_functions_of_numbers_want_them_as_float() -> None:
         "delta",
         "rate",
         "completeness",
+        "inside",
     ]
 
 

@@ -446,6 +446,16 @@ def decisions(depth: int) -> st.SearchStrategy[ast.CreateDecision]:
     return st.builds(ast.CreateDecision, names, names | queries(depth), choices)
 
 
+def models(depth: int) -> st.SearchStrategy[ast.CreateModel]:
+    """Models of every method; a tree has no distance."""
+    above = st.none() | st.floats(0, 1e6)
+    return st.one_of(
+        st.builds(ast.CreateModel, names, queries(depth), st.just("TREE")),
+        st.builds(ast.CreateModel, names, queries(depth), st.just("NEAREST"), st.integers(1, 9), above),
+        st.builds(ast.CreateModel, names, queries(depth), st.just("CLUSTERS"), st.none(), above),
+    )
+
+
 def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
     """Every statement that is not a query."""
     places = st.none() | st.just("WGS84") | strings
@@ -480,6 +490,8 @@ def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
         alerts(depth),
         st.builds(ast.Replace, alerts(depth)),
         decisions(depth),
+        models(depth),
+        st.builds(ast.Replace, models(depth)),
         st.builds(ast.Pause, names),
         st.builds(ast.Resume, names),
         st.builds(ast.Drop, declared, names, st.booleans()),
