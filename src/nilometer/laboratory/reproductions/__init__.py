@@ -115,6 +115,14 @@ def snee(plot: Path | None = None) -> dict[str, Any]:
     return reproduce(plot=plot)
 
 
+def dhtjoin(plot: Path | None = None, largest: int | None = None) -> dict[str, Any]:
+    """DHTJoin against RJoin; it takes a minute or two. `largest` is the number of peers."""
+    from nilometer.laboratory.reproductions.dhtjoin import dhtjoin as reproduce
+
+    del plot
+    return reproduce(largest)
+
+
 REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "snee-forms": snee_forms,
     "snee": snee,
@@ -131,6 +139,7 @@ REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "snjoin-costs": snjoin_costs,
     "snjoin-network": snjoin_network,
     "snjoin-phenomena": snjoin_phenomena,
+    "dhtjoin": dhtjoin,
 }
 
 PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {
@@ -144,7 +153,10 @@ PLOTS: dict[str, Callable[[Path], dict[str, Any]]] = {
 }
 """The reproductions that can be drawn."""
 
-SCALED: dict[str, Callable[[Path | None, int | None], dict[str, Any]]] = {"snjoin": snjoin}
+SCALED: dict[str, Callable[[Path | None, int | None], dict[str, Any]]] = {
+    "snjoin": snjoin,
+    "dhtjoin": dhtjoin,
+}
 """The reproductions whose largest part can be left out."""
 
 

@@ -1,0 +1,111 @@
+"""Intermediate tuples while a stream is away, without and with suspend (Fig. 5): q2 on eight simulated peers.
+
+The home of Z fails and returns; X and Y go on. What is shipped from the peers of X and Y's join to those of the join with
+Z is counted by the peers themselves (`Books.intermediate`), and the answers of both runs are compared with each other and
+with trying all pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from nilometer.overlay.join_plan import JoinPlan
+from nilometer.overlay.peer import Settings
+from nilometer.overlay.ring import Contact
+from nilometer.overlay.simulator import Network
+from nilometer.types import MILLISECOND, SECOND
+
+STEP = SECOND // 2
+
+
+@dataclass(frozen=True)
+class Outage:
+    """What a run shipped, and the positions of its results."""
+
+    intermediate: int
+    indexed: int
+    results: list[tuple[int, ...]]
+
+
+class _Readings:
+    def __init__(self) -> None:
+        self.rows = pl.DataFrame()
+
+    def add(self, rows: pl.DataFrame) -> None:
+        self.rows = rows if not self.rows.height else pl.concat([self.rows, rows])
+
+    def since(self, moment: int) -> pl.DataFrame:
+        return self.rows.filter(pl.col("@time") >= moment) if self.rows.height else self.rows
+
+
+def q2(window: int) -> JoinPlan:
+    """The paper's q2: X.B = Y.B and Y.C = Z.C."""
+    return JoinPlan.of(
+        [("X", ("B",)), ("Y", ("B", "C")), ("Z", ("C",))],
+        [((0, "B"), (1, "B")), ((1, "C"), (2, "C"))],
+        window,
+    )
+
+
+def run(
+    outage: float,
+    *,
+    suspends: bool,
+    window: float = 10,
+    rate: float = 8,
+    values: int = 40,
+    seconds: float = 45,
+    seed: int = 1,
+) -> Outage:
+    """Z is away for `outage` seconds from second 15 on."""
+    random = np.random.default_rng(seed)
+    network = Network(seed, tick=SECOND)
+    plan = q2(int(window * SECOND))
+    places = random.integers(0, 2**63, 8).tolist()
+    contacts = [Contact(place, f"p{at}", f"p{at}") for at, place in enumerate(places)]
+    settings = Settings(replicas=0, slack=5 * SECOND, suspends=suspends, silent=2 * SECOND)
+    peers = network.settled(contacts, settings)
+    homes = {"X": peers[7], "Y": peers[6], "Z": peers[3]}
+    sources = {name: _Readings() for name in homes}
+    for name, peer in homes.items():
+        peer.home(name, sources[name])
+    away = range(int(15 * SECOND), int((15 + outage) * SECOND))
+    counts = dict.fromkeys(homes, 0)
+
+    def offer(name: str, moment: int) -> None:
+        gone = name == "Z" and moment in away
+        count = 0 if gone or moment >= seconds * SECOND else int(rate * STEP / SECOND)
+        rows = pl.DataFrame(
+            {
+                "@position": np.arange(counts[name], counts[name] + count),
+                "@time": moment + np.sort(random.integers(0, STEP, count)),
+                "B": random.integers(0, values, count),
+                "C": random.integers(0, values, count),
+            }
+        )
+        counts[name] += count
+        if gone:
+            homes[name].indexing.end(name.lower())
+            return
+        if not homes[name].indexing.is_home(name.lower()):
+            homes[name].home(name, sources[name], int(sources[name].rows.get_column("@time").max()))  # type: ignore[arg-type]
+        sources[name].add(rows)
+        homes[name].offer(network.now, name, rows, moment + STEP)
+        network.carry()
+
+    def ask() -> None:
+        peers[0].ask(network.now, "q2", plan, 0)
+        network.carry()
+
+    network.at(0, ask)
+    for moment in range(0, int((seconds + 2 * window + 10) * SECOND), STEP):
+        for name in homes:
+            network.at(moment + STEP + MILLISECOND, lambda name=name, moment=moment: offer(name, moment))  # type: ignore[misc]
+    network.run(int((seconds + 2 * window + 20) * SECOND))
+    ids = [f"@position{at}" for at in range(3)]
+    found = sorted(row for rows in peers[0].asked["q2"].taken() for row in rows.select(ids).rows())
+    books = [peer.books for peer in peers]
+    return Outage(sum(one.intermediate for one in books), sum(one.indexed for one in books), found)
