@@ -81,6 +81,7 @@ ROLES: dict[tuple[str, str], Role | None] = {
     ("GET", "/api/v1/streams/{name}/span"): Role.READ,
     ("GET", "/api/v1/streams/{name}/history"): Role.READ,
     ("GET", "/api/v1/words"): Role.READ,
+    ("GET", "/api/v1/peers"): Role.READ,
     ("GET", "/api/v1/networks"): Role.READ,
     ("GET", "/api/v1/alerts"): Role.READ,
     ("POST", "/api/v1/alerts"): Role.ADMIN,

@@ -78,7 +78,9 @@ class Joining:
             if flow.withheld and not peer.indexing.silent_inputs(flow):
                 withheld, flow.withheld = flow.withheld, {}
                 for stage, parts in withheld.items():
-                    self._send_on(flow, stage, pl.concat(parts), back=True)
+                    # Rows that were found from different ports have their columns in different order.
+                    rows = pl.concat([part.select(parts[0].columns) for part in parts])
+                    self._send_on(flow, stage, rows, back=True)
 
     # ---- arcs change hands -------------------------------------------------------------------------------------------
 

@@ -21,6 +21,8 @@ from nilometer.kernels.arrays import Words
 from nilometer.overlay.join_plan import JoinPlan
 
 KEY = "@key"
+CHUNKS = 64
+"""A frame in more chunks than this is copied into one: a join looks at each of them."""
 Owned = Callable[[Words], npt.NDArray[np.bool_]]
 
 
@@ -65,6 +67,8 @@ class StageWindows:
         found = self._join(port, new) if new.height else None
         if rows.height:
             kept = rows if kept is None else pl.concat([kept, rows.select(kept.columns)])
+            if kept.n_chunks() > CHUNKS:
+                kept = kept.rechunk()
             self._kept[port] = self._bounded(port, kept)
         return new, found
 
@@ -85,7 +89,8 @@ class StageWindows:
         return mine if mine.height else None
 
     def expire(self, watermarks: Mapping[str, int], slack: int) -> None:
-        """Drop the rows that nothing can join any more: t_i + widths[i][j] < W_j for an input j that they lack."""
+        """Drop the rows that no new row of this stage can join. A new row has a new reading of at least one input j, whose
+        time is at least W_j: it is out of reach of a row with an i for which t_i + widths[i][j] < W_j."""
         for port, kept in enumerate(self._kept):
             if kept is not None and kept.height:
                 over = self._over(port, watermarks, slack)
@@ -93,21 +98,28 @@ class StageWindows:
                     self._kept[port] = kept.filter(~over)
 
     def count_overdue(self, port: int, rows: pl.DataFrame, watermarks: Mapping[str, int], slack: int) -> None:
-        """Count the rows that come when their partners may be gone."""
-        over = self._over(port, watermarks, slack)
-        if over is not None:
-            self.overdue += rows.select(over.sum()).item()
+        """Count the rows that come so long after their stream's watermark that their partners may be gone."""
+        late = [
+            pl.col(time(one)) < reached - slack
+            for one in self._stage.ports[port]
+            if (reached := watermarks.get(self._plan.inputs[one].stream.lower())) is not None
+        ]
+        if late:
+            self.overdue += rows.select(pl.any_horizontal(late).sum()).item()
 
     def _over(self, port: int, watermarks: Mapping[str, int], slack: int) -> pl.Expr | None:
         members = self._stage.ports[port]
-        over: pl.Expr | None = None
-        for other in set(range(len(self._plan.inputs))) - set(members):
+        parts = []
+        for other in set(self._stage.members) - set(members):
             reached = watermarks.get(self._plan.inputs[other].stream.lower())
-            if reached is not None:
-                for one in members:
-                    past = pl.col(time(one)) < reached - slack - self._plan.widths[one][other]
-                    over = past if over is None else over | past
-        return over
+            if reached is None:
+                return None
+            parts.append(
+                pl.any_horizontal(
+                    pl.col(time(one)) < reached - slack - self._plan.widths[one][other] for one in members
+                )
+            )
+        return pl.all_horizontal(parts)
 
     def _bounded(self, port: int, kept: pl.DataFrame) -> pl.DataFrame:
         if kept.height <= self._most:

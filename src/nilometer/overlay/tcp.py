@@ -121,9 +121,16 @@ class TcpPeer:
 
     async def _ticks(self) -> None:
         while True:
-            self.peer.tick(self._clock())
-            self._carry()
+            try:
+                self.peer.tick(self._clock())
+                self._carry()
+            except Exception as error:
+                self._failed(error)
             await asyncio.sleep(TICK / SECOND)
+
+    def _failed(self, error: Exception) -> None:
+        self.failure = error
+        self.wire.refused[f"a bug of ours: {type(error).__name__}: {error}"[:200]] += 1
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._tasks.add(asyncio.current_task())  # type: ignore[arg-type]
@@ -136,8 +143,11 @@ class TcpPeer:
                 packet = self.wire.read(self._clock(), await reader.readexactly(length))
                 if packet is None:
                     return  # whoever sends what is no frame of ours is not listened to
-                self.peer.receive(self._clock(), packet)
-                self._carry()
+                try:
+                    self.peer.receive(self._clock(), packet)
+                    self._carry()
+                except Exception as error:
+                    self._failed(error)
         except asyncio.IncompleteReadError as error:
             if error.partial:
                 self.wire.refused["a frame that is cut off"] += 1
@@ -190,7 +200,8 @@ class TcpPeer:
         self._writers[address] = writer
         writer.write(first)
         try:
-            await reader.read(1)  # nobody sends on it: it ends when the other does
+            with contextlib.suppress(ConnectionError):
+                await reader.read(1)  # nobody sends on it: it ends when the other does
         finally:
             if self._writers.get(address) is writer:
                 del self._writers[address]

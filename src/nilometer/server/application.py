@@ -28,6 +28,7 @@ from nilometer.server.routes import (
     health,
     letters,
     observed,
+    peers,
     phenomena,
     queries,
     readings,
@@ -65,6 +66,7 @@ RESOURCES = (
     alerts,
     decisions,
     audit,
+    peers,
 )
 """What the API is about: a module each, which adds its routes."""
 

@@ -8,6 +8,7 @@ from nilometer.laboratory.benchmarks.http import http
 from nilometer.laboratory.benchmarks.joins import joins
 from nilometer.laboratory.benchmarks.memory import memory
 from nilometer.laboratory.benchmarks.operators import operators
+from nilometer.laboratory.benchmarks.overlay import overlay
 from nilometer.laboratory.benchmarks.phenomena import phenomena
 from nilometer.laboratory.benchmarks.placement import placement
 from nilometer.laboratory.benchmarks.prediction import prediction
@@ -29,6 +30,7 @@ BENCHMARKS = {
     "sensorthings": sensorthings,
     "phenomena": phenomena,
     "prediction": prediction,
+    "overlay": overlay,
 }
 NAMES = (*BENCHMARKS, JOINS, SPARK)
 
