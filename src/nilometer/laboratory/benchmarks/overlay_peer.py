@@ -77,13 +77,13 @@ class _Flow:
 class _Found:
     """The results: how many, each once or not, and how long after their last reading."""
 
-    def __init__(self, tcp: TcpPeer) -> None:
-        self._tcp = tcp
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
         self.results: list[pl.DataFrame] = []
         self.delays: list[pl.Series] = []
 
     def turn(self) -> None:
-        asked = self._tcp.peer.asked.get("q")
+        asked = self._peer.asked.get("q")
         for rows in [] if asked is None else asked.taken():
             self.results.append(rows.select("@position0", "@position1"))
             self.delays.append(now() - rows.select(pl.max_horizontal("@time0", "@time1")).to_series())
@@ -108,10 +108,8 @@ def main(name: str, address: str, join: str, stream: str) -> None:
     """Run until the end of the commands."""
     settings = Settings(slack=8 * SECOND, silent=30 * SECOND, patience=Patience(SECOND, 15))
     peer = Peer(contact(name, address), now(), settings)
-    holder: list[_Found] = []
-    tcp = TcpPeer(peer, KEY, now, lambda: [one.turn() for one in holder])  # type: ignore[arg-type, return-value]
-    found = _Found(tcp)
-    holder.append(found)
+    found = _Found(peer)
+    tcp = TcpPeer(peer, KEY, now, found.turn)
     tcp.call(peer.begin if join == "-" else lambda: peer.join(Contact(0, "", join)))
     flow = None if stream == "-" else _Flow(tcp, stream)
     for line in sys.stdin:

@@ -88,7 +88,7 @@ def world(setting: Setting) -> World:
     weights /= weights.sum()
     count = int(setting.rate * setting.seconds)
     for _ in range(setting.relations):
-        made.times.append((np.arange(count) + random.random()) / setting.rate)
+        made.times.append(np.asarray((np.arange(count) + random.random()) / setting.rate, dtype=np.float64))
         made.values.append(random.choice(setting.values, (count, setting.attributes), p=weights))
     made.homes = random.integers(0, setting.peers, setting.relations)
     moment = random.exponential(1 / setting.query_rate)
@@ -117,7 +117,7 @@ def _query(setting: Setting, random: np.random.Generator, start: float) -> Query
 
 def dhtjoin(made: World) -> Traffic:
     """The traffic of DHTJoin."""
-    setting, ring = made.setting, made.ring
+    setting = made.setting
     told = Traffic(dissemination=(setting.peers - 1) * len(made.queries))
     begins: dict[tuple[str, int, int], float] = {}
     for query in made.queries:
@@ -139,7 +139,6 @@ def dhtjoin(made: World) -> Traffic:
         for query in made.queries:
             partials = _partials(made, query)
             told.later += sum(partials[1:-1]) * _hops(setting.peers)
-    del ring
     return told
 
 
