@@ -100,9 +100,9 @@ class RJoin:
         constants = dict(query.constants)
         for by, one in enumerate(plan.classes):
             for member, column in one:
-                if member == at:
-                    if row[column] is None or constants.setdefault(by, row[column]) != row[column]:
-                        return
+                differs = member == at and constants.setdefault(by, row[column]) != row[column]
+                if differs or (member == at and row[column] is None):
+                    return
         used = (*query.used, (at, row["@position"], row["@time"]))
         if len(used) == len(plan.inputs):
             self.sent["result"] += 1

@@ -8,6 +8,7 @@ twice for each of its attributes, each query once, and each rewritten query once
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import log2
 
 import numpy as np
@@ -103,10 +104,9 @@ def _query(setting: Setting, random: np.random.Generator, start: float) -> Query
     if setting.kind == 1:
         attribute = int(random.integers(setting.attributes))
         return Query(start, relations, [[(one, attribute) for one in relations]])
-    pairs = zip(relations, relations[1:], strict=False)
     classes = []
     used: dict[int, set[int]] = {one: set() for one in relations}
-    for left, right in pairs:
+    for left, right in pairwise(relations):
         free = [a for a in range(setting.attributes) if a not in used[left] | used[right]]
         attribute = int(random.choice(free))
         used[left].add(attribute)

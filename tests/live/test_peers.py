@@ -1,0 +1,153 @@
+"""Two stations among peers: a stream of the other by name, and a join of both, over sockets on loopback."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import nilometer
+from nilometer.catalog import Stream
+from nilometer.catalog.peer_streams import is_of_peers, remote
+from nilometer.engine.peering import open_peering
+from nilometer.errors import ConfigurationError
+from nilometer.ingest.adapters import Adapter, Clock, ReadResult, Status
+from nilometer.live.live_query import LiveQuery
+from nilometer.live.outside import Outside
+from nilometer.live.peers.peering import Peering, PeerOptions
+from nilometer.live.station import Station
+
+KEY = "a key that both gateways share"
+PATIENCE = 90.0
+
+
+class Given(Adapter):
+    """A source that gives what a test gives it."""
+
+    def __init__(self, stream: Stream, clock: Clock, given: list[tuple[float, int, float]]) -> None:
+        super().__init__(stream, clock)
+        self._given = given
+
+    def open(self) -> None:
+        pass
+
+    def read(self) -> ReadResult:
+        if not self._given:
+            return self.nothing()
+        rows = [
+            {"time": int(moment * 1_000_000), "id": 1, "site": site, "x": x}
+            for moment, site, x in self._given
+        ]
+        self._given.clear()
+        frame = pl.DataFrame(rows).select(column.name for column in self.stream.columns)
+        return ReadResult(Status.NEW_VALUE, frame, arrived=self.clock())
+
+
+class Gateway:
+    """A station with a pushed stream, and its place in the ring."""
+
+    def __init__(self, folder: Path, name: str, port: int, join: int | None) -> None:
+        self.folder = folder / name
+        self.folder.mkdir()
+        (self.folder / "schema.sql").write_text(f"CREATE STREAM {name} (site INT, x FLOAT) PUSHED;\n")
+        self.database = nilometer.connect(self.folder)
+        self.given: list[tuple[float, int, float]] = []
+        self.station = Station(self.database, self.folder, outside=Outside(adapter_of=self._adapter))
+        via = None if join is None else f"127.0.0.1:{join}"
+        options = PeerOptions(f"127.0.0.1:{port}", via, folder / "key", name)
+        self.peering: Peering = open_peering(self.database, self.station, options, lambda _: None)
+
+    def _adapter(self, stream: Stream, clock: Clock) -> Adapter:
+        return (
+            self.peering.adapter(stream, clock) if is_of_peers(stream) else Given(stream, clock, self.given)
+        )
+
+    def turn(self) -> None:
+        self.peering.look()
+        self.station.step()
+
+    def close(self) -> None:
+        self.peering.close()
+        self.station.close()
+
+
+@pytest.fixture
+def gateways(tmp_path: Path) -> object:
+    (tmp_path / "key").write_text(KEY)
+    (tmp_path / "key").chmod(0o600)
+    ports = []
+    for _ in range(2):
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            ports.append(int(found.getsockname()[1]))
+    made = [Gateway(tmp_path, "roof", ports[0], None), Gateway(tmp_path, "yard", ports[1], ports[0])]
+    yield made
+    for one in made:
+        one.close()
+
+
+def until(gateways: list[Gateway], met: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + PATIENCE
+    while not met():
+        assert time.monotonic() < end, what
+        for one in gateways:
+            one.turn()
+        time.sleep(0.01)
+
+
+def rows_of(live: LiveQuery) -> list[dict[str, object]]:
+    return [row for answer in live.take() for row in answer]
+
+
+def test_a_stream_of_the_other_and_a_join_of_both(gateways: list[Gateway]) -> None:
+    roof, yard = gateways
+    until(
+        gateways,
+        lambda: yard.database.catalog.extent("roof") is not None,
+        "the other's stream is not heard of",
+    )
+    shown = {one["name"]: one["kind"] for one in yard.database.show("STREAMS")}
+    assert shown["roof"].startswith("REMOTE 127.0.0.1:")
+    whole = yard.station.install(yard.database.sql("SELECT site, x FROM roof"))
+    text = (
+        "SELECT R.x AS r, Y.x AS y FROM roof R, yard Y WINDOW = 5 SECONDS WHERE R.site = Y.site AND R.x > 0"
+    )
+    pairs = yard.station.install(yard.database.sql(text))
+    assert "peers join" in yard.peering.notes[pairs.name]
+    assert "shipped" in yard.peering.notes[whole.name]
+    until(gateways, lambda: bool(roof.peering.status()["joins"]), "the question does not arrive")
+    until(gateways, lambda: roof.peering.status()["streams"][0]["readers"] == 1, "nobody subscribes")
+    now = time.time() + 1
+    roof.given += [(now, 1, 1.0), (now + 1, 2, 2.0), (now + 2, 1, -3.0)]
+    yard.given += [(now, 1, 10.0), (now + 1, 2, 20.0), (now + 20, 1, 30.0)]
+    shipped: list[dict[str, object]] = []
+    joined: list[dict[str, object]] = []
+
+    def came() -> bool:
+        shipped.extend(rows_of(whole))
+        joined.extend(rows_of(pairs))
+        return len(shipped) >= 3 and len(joined) >= 2
+
+    until(gateways, came, "rows are missing")
+    for _ in range(20):
+        for one in gateways:
+            one.turn()
+    came()
+    assert sorted((row["site"], row["x"]) for row in shipped) == [(1, -3.0), (1, 1.0), (2, 2.0)]
+    assert sorted((row["r"], row["y"]) for row in joined) == [(1.0, 10.0), (2.0, 20.0)]
+    yard.station.remove(pairs.name)
+    until(gateways, lambda: not roof.peering.status()["joins"], "the question does not end")
+
+
+def test_a_stream_of_peers_needs_peers(tmp_path: Path) -> None:
+    (tmp_path / "schema.sql").write_text("CREATE STREAM roof (x FLOAT) PUSHED;\n")
+    database = nilometer.connect(tmp_path)
+    found = database.catalog.extent("roof")
+    assert isinstance(found, Stream)
+    database.catalog.replace_stream(remote(found, "127.0.0.1:1"))
+    with Station(database, tmp_path) as station, pytest.raises(ConfigurationError, match="another gateway"):
+        station.install(database.sql("SELECT * FROM roof"))
