@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import partial
 from threading import Thread
 
 import numpy as np
@@ -65,7 +66,7 @@ class _Flow:
                 }
             )
             self.count = max(due, self.count)
-            self._tcp.call(lambda rows=rows: self._offer(rows, moment))  # type: ignore[misc]
+            self._tcp.call(partial(self._offer, rows, moment))
             time.sleep(PACE)
 
     def _offer(self, rows: pl.DataFrame, moment: int) -> None:
