@@ -27,6 +27,7 @@ from nilometer.dataflow.severed import Captured, captured, replayed
 from nilometer.engine.data import feed_of, sensors_by_stream, tables_of
 from nilometer.engine.gateway import DatabaseSources
 from nilometer.engine.logs_at_hand import left_out
+from nilometer.engine.network_matches import comparable, count_matches, matched_rows, value_bytes
 from nilometer.engine.placing import with_sensors
 from nilometer.errors import ConfigurationError, DataError, UnsupportedError
 from nilometer.kernels.arrays import Integers
@@ -43,15 +44,21 @@ from nilometer.phenomena.candidates import Candidates
 from nilometer.plan import physical
 from nilometer.plan.reference import Feed, evaluate
 from nilometer.sensornet.clustered_report import ClusteredResult, Compared, Probed, Straight
-from nilometer.sensornet.clusters import ChangingField, FieldPlan, Heed, Kill
+from nilometer.sensornet.clusters import ChangingField, FieldPlan, Happening, Heed, Kill
 from nilometer.sensornet.mote_field import MoteField, field_of_network, field_of_places
 from nilometer.sensornet.phenomena import PhenomenaWork, Sensed, local_grouping
 from nilometer.sensornet.radio_network import EnergyMeter, Events, Losses, Network, TrafficMeter
-from nilometer.sensornet.snjoin import EveryHead, Feedback, JoinQuery, Readings, run_changing_join, sensed
+from nilometer.sensornet.snjoin import (
+    EveryHead,
+    Feedback,
+    JoinQuery,
+    JoinRunResult,
+    Readings,
+    run_changing_join,
+    sensed,
+)
 from nilometer.sensornet.snjoin.messages import reading_size
-from nilometer.sensornet.snjoin.readings import Values
-from nilometer.sensornet.snjoin.table import Table
-from nilometer.types import MILLISECOND, SECOND, Kind, OwnWindow
+from nilometer.types import MILLISECOND, SECOND, OwnWindow
 
 if TYPE_CHECKING:
     from nilometer.catalog.network import Network as CatalogNetwork
@@ -66,8 +73,9 @@ REFERENCE_READINGS = 1_500
 
 LARGEST_MESSAGE = 4_000
 MOST_HEADS = 64
-"""Heads keep readings long enough for probes of so many bytes that visit so many heads. Probes that come later are
-counted as too late."""
+TRIES = 5
+"""Heads keep readings long enough for probes of so many bytes that visit so many heads; if probes take longer, eight
+times as long, and so on. Probes that still come too late are counted."""
 
 _STATELESS = (physical.SpAcquire, physical.Select, physical.Project, physical.Rename)
 
@@ -205,22 +213,19 @@ class ClusteredSimulation:
             raise DataError(f"no reading of '{self.stream.name}' has a value to compare")
         within = 0.0 if alike_is_equal(spec.value_type, spec.epsilon) else spec.epsilon
         kind = spec.value_type.kind
-        values, width = _comparable(ordered[spec.column], kind), _width(ordered[spec.column], kind)
+        values, width = comparable(ordered[spec.column], kind), value_bytes(ordered[spec.column], kind)
         nodes, times = self._numbers(ordered), ordered[TIME].to_numpy()
         reach, window = None, spec.window
+        # Nothing is further apart than all of the readings.
+        longest = int(times.max()) - int(times.min()) + 1
         if isinstance(window, OwnWindow):
-            reach = lengths(ordered[window.column], window.unit)
+            reach = np.minimum(lengths(ordered[window.column], window.unit), longest)
             window = max(0, int(reach.max()))
+        window = min(window, longest)
         readings = sensed(nodes, times, values, reach)
-        network, traffic, energy = self._network(int(times.min()) - 2)
-        epsilon = self._epsilon(network, reading_size(width))
-        period = self.stream.every or max(SECOND, window // 10)
-        plan = self._plan(nodes, times, self._heed, period)
-        delay = period + window + self._longest_tour(network, int(np.count_nonzero(plan.sensing)))
-        query = JoinQuery(window, epsilon, delay, period, within, width)
-        strategy = Feedback() if self.options.feedback else EveryHead()
-        outcome, happenings = run_changing_join(plan, network, query, readings, strategy, traffic, energy)
-        probe, other = _pairs(readings, outcome.answers.tuples, outcome.answers.matches)
+        expected = count_matches(readings, window, within)
+        outcome, happenings, traffic, energy = self._run_join(readings, window, within, width)
+        probe, other = matched_rows(readings, outcome.answers)
         sources = ordered[ID].rank("dense").to_numpy().astype(np.int64)
         found = Matches(ordered[TIME], ordered[ID], ordered[spec.column], sources, probe, other)
         asked = Asked(SimilarForm(spec.form), spec.sample, MOST_MATCHES)
@@ -233,14 +238,37 @@ class ClusteredSimulation:
             frame.columns = list(spec.schema.names)
             system = ordered.select(TICK, TIME, ID, POSITION)[answers]
             visible = conform(pl.concat([system, frame], how="horizontal"), columns)
-        expected = _count_matches(readings, query)
         result = self._result(happenings, traffic, energy, outcome.delays, outcome.losses, nodes, width)
-        probed = Probed(outcome.probes, outcome.offered, len(probe), expected)
-        if outcome.late or outcome.overdue:
-            self.notes.append(
-                f"{outcome.late:,} readings and {outcome.overdue:,} probes came too late: radios are overloaded"
-            )
+        probed = Probed(
+            outcome.probes,
+            outcome.offered,
+            len(probe),
+            expected,
+            outcome.peak_rows,
+            outcome.overdue + outcome.late,
+        )
         return _Made(visible, replace(result, probed=probed))
+
+    def _run_join(
+        self, readings: Readings, window: int, within: float, width: int
+    ) -> tuple[JoinRunResult, list[Happening], TrafficMeter, EnergyMeter]:
+        """Run the join with heads that keep readings long enough. How long that is depends on how busy the radios are, so
+        it is tried: a run in which probes came too late is made again, with heads that keep readings longer."""
+        start = int(readings.time.min()) - 2
+        period = self.stream.every or max(SECOND, window // 10)
+        plan = self._plan(readings.stream, readings.time, self._heed, period)
+        strategy = Feedback() if self.options.feedback else EveryHead()
+        network, _, _ = self._network(start)
+        epsilon = self._epsilon(network, reading_size(width))
+        patience = self._longest_tour(network, int(np.count_nonzero(plan.sensing)))
+        for _ in range(TRIES):
+            network, traffic, energy = self._network(start)
+            query = JoinQuery(window, epsilon, period + window + patience, period, within, width)
+            outcome, happenings = run_changing_join(plan, network, query, readings, strategy, traffic, energy)
+            if not outcome.overdue:
+                break
+            patience *= 8
+        return outcome, happenings, traffic, energy
 
     # ---- PHENOMENA ---------------------------------------------------------------------------------------------------
 
@@ -248,7 +276,7 @@ class ClusteredSimulation:
         call = self.function.call
         spec = Candidates(call, self.function.input.schema)
         nodes, times = self._numbers(rows), rows[TIME].to_numpy()
-        width = _width(rows[call.columns[0]], spec.input[call.columns[0]].type.kind)
+        width = value_bytes(rows[call.columns[0]], spec.input[call.columns[0]].type.kind)
         network, traffic, energy = self._network(int(times.min()) - 2)
         epsilon = self._epsilon(network, reading_size(width))
         track = next(
@@ -435,54 +463,6 @@ def _places(rows: pl.DataFrame, columns: Sequence[str]) -> dict[NodeId, Place | 
         source: None if point is None or point["x"] is None else (point["x"], point["y"])
         for source, point in seen.iter_rows()
     }
-
-
-def _comparable(values: pl.Series, kind: Kind) -> Values:
-    """Numbers that are equal, or near, where the values are. None is NULL."""
-    match kind:
-        case Kind.FLOAT:
-            return values.to_numpy().astype(np.float64) + np.float64(0)
-        case Kind.INT | Kind.TIME | Kind.DURATION:
-            return values.to_physical().to_numpy().astype(np.int64)
-        case Kind.POINT:
-            points = values.struct.unnest().to_numpy() + 0.0
-            return np.unique(points, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
-        case _:
-            return values.rank("dense").to_numpy().astype(np.int64)
-
-
-def _width(values: pl.Series, kind: Kind) -> int:
-    """The bytes of a value on the air; of text, on the average."""
-    if kind is Kind.STRING:
-        length = values.str.len_bytes().mean()
-        return 1 + (round(length) if isinstance(length, float) else 0)
-    return {Kind.BOOLEAN: 1, Kind.INT: 4, Kind.FLOAT: 4}.get(kind, 8)
-
-
-def _pairs(readings: Readings, tuples: Readings, matches: Any) -> tuple[Integers, Integers]:
-    """The row numbers of probing tuples and of their matches, in order."""
-    most = int(readings.sequence.max()) + 1
-    keys = readings.stream * most + readings.sequence
-    order = np.argsort(keys)
-    ordered = keys[order]
-
-    def rows(stream: Integers, sequence: Integers) -> Integers:
-        return order[np.searchsorted(ordered, stream * most + sequence)]
-
-    if not len(matches):
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    probe = rows(tuples.stream, tuples.sequence)[matches.probe]
-    other = rows(matches.stream, matches.sequence)
-    place = np.lexsort((other, probe))
-    return probe[place], other[place]
-
-
-def _count_matches(readings: Readings, query: JoinQuery) -> int:
-    """The number of matches in one place that has all readings."""
-    table = Table(query.within)
-    ordered = readings.take(readings.order())
-    table.insert(ordered)
-    return len(table.probe_newest(len(ordered), query.window))
 
 
 def data_frame(feed: Feed, stream: Stream) -> pl.DataFrame:

@@ -60,12 +60,15 @@ class Compared:
 
 @dataclass(frozen=True)
 class Probed:
-    """The probes of a join: those made, those that probing every head would make, and the share of matches found."""
+    """The probes of a join: those made, those that probing every head would make, the matches found, and those there
+    are; the most readings that a head held; and the readings and probes that came too late."""
 
     made: int
     offered: int
     found: int
     expected: int
+    held: int
+    late: int
 
     @property
     def recall(self) -> float:
@@ -128,13 +131,16 @@ def clustered_text(result: ClusteredResult) -> str:
     again = "" if len(formed) < 2 else f"; formed {len(formed)} times, {_span(formed)} heads"
     lines = [
         result.field.described,
-        f"{sensors:,} sensors in {formed[0] if formed else 0} clusters of range {result.cluster_range:,.4g}{again}",
+        f"{sensors:,} sensors in {_clusters(formed)} of range {figure(result.cluster_range)}{again}",
         f"{result.readings:,} readings, {result.rows:,} rows: {result.compared}",
     ]
     if result.probed is not None:
         each = result.probed
         share = f", {each.made / each.offered:.1%} of all" if each.offered else ""
         lines.append(f"{each.made:,} probes of other clusters{share}; {each.recall:.1%} of the matches found")
+        lines.append(f"a head held up to {each.held:,} readings")
+        if each.late:
+            lines.append(f"{each.late:,} readings or probes came too late: radios are overloaded")
     if result.kept:
         lines.append(
             f"candidates that heads kept to themselves, because they are in no phenomenon: {result.kept:,}"
@@ -149,16 +155,30 @@ def clustered_text(result: ClusteredResult) -> str:
     if len(result.delays):
         mean, most = float(result.delays.mean()) / SECOND, float(result.delays.max()) / SECOND
         lines.append(
-            f"a row is at the sink {mean:,.3g} s after its time on the average, {most:,.3g} s at most"
+            f"a row is at the sink {figure(mean)} s after its time on the average, {figure(most)} s at most"
         )
     for happening in result.happenings:
         if happening.kind == "died" and happening.node is not None:
             after = (happening.time - result.begin) / HOUR
-            lines.append(f"node {result.field.ids[happening.node]} died after {after:,.3g} h")
+            lines.append(f"node {result.field.ids[happening.node]} died after {figure(after)} h")
     lost = [f"{count:,} {_LOST[name]}" for name, count in vars(result.losses).items() if count]
     if lost:
         lines.append("lost: " + "; ".join(lost))
     return "\n".join(lines)
+
+
+def figure(number: float) -> str:
+    """A number for a person: whole if it is large, otherwise with three digits.
+
+    >>> figure(143_600.2), figure(45.5512), figure(0.43217)
+    ('143,600', '45.6', '0.432')
+    """
+    return f"{number:,.0f}" if abs(number) >= 1_000 else f"{number:.3g}"
+
+
+def _clusters(formed: Sequence[int]) -> str:
+    count = formed[0] if formed else 0
+    return "1 cluster" if count == 1 else f"{count} clusters"
 
 
 def _span(counts: Sequence[int]) -> str:
