@@ -27,6 +27,8 @@ from nilometer.algebra.table_functions.phenomena import (
     MEMBERSHIP,
     PHENOMENA,
     PREDICT,
+    SUMMARY,
+    TOTALS,
 )
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now
@@ -65,6 +67,7 @@ from nilometer.operators.window_join.plan import Form
 from nilometer.operators.window_join.window_join import WindowJoin
 from nilometer.operators.window_scope import Scope
 from nilometer.phenomena.candidates import Candidates
+from nilometer.phenomena.totals import Totals
 from nilometer.phenomena.track import Track
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, Column, OwnWindow, Schema, Type, list_of
 from nilometer.types import TIME as TIME_TYPE
@@ -222,7 +225,8 @@ def tracked(
     function: TableFunction, options: dict[str, OptionValue], beside: Schema | None = None
 ) -> InTwoSteps:
     """The operator of such a call over its candidates."""
-    first = Candidates(phenomenon(function, options).lower, AIR, function is ARRIVALS)
+    call = phenomenon(function, options).lower
+    first = Totals(call, AIR) if function is SUMMARY else Candidates(call, AIR, function is ARRIVALS)
     return InTwoSteps(Track(phenomenon(function, options), first.schema, beside), first)
 
 
@@ -397,6 +401,8 @@ CASES: list[Case] = [
         tracked(ARRIVALS, ALIKE[0] | {"HORIZON": 10, "MEMBERS": 1, "BUFFER": 0.5, "NEIGHBOURS WITHIN": 0.5}),
         (Input(STREAM, AIR),),
     ),
+    Case("summaries", tracked(SUMMARY, ALIKE[0] | {"CELLS": 2}), (Input(STREAM, AIR),)),
+    Case("totals", Totals(phenomenon(TOTALS, ALIKE[0]), AIR), (Input(STREAM, AIR),)),
     Case(
         "candidates and places",
         Candidates(phenomenon(CANDIDATES, ALIKE[0]), AIR, places=True),

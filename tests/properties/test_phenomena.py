@@ -71,6 +71,12 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
     if "NEIGHBOURS WITHIN 0" not in text and "NEIGHBOURS WITHIN" in text and draw(st.booleans()):
         function = draw(st.sampled_from(("PREDICT", "ARRIVALS")))
         return coordinates, kind, f"SELECT * FROM {function}({text}, 7 SECONDS)", *readings_of(draw, kind)
+    if not draw(st.integers(0, 3)):
+        # A summary whose windows leave nothing out.
+        parts[1] = f"RANGE {draw(st.integers(2, 4))} SECONDS SLIDE 1 SECOND"
+        own = draw(st.sampled_from(("", " EVERY 2 SECONDS", " CELLS 1", " CELLS 2")))
+        summed = " ".join(filter(None, (each for each in parts if not each.startswith("WHERE"))))
+        return coordinates, kind, f"SELECT * FROM SUMMARY({summed}{own})", *readings_of(draw, kind)
     query = draw(
         st.sampled_from(
             (

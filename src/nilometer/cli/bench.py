@@ -20,7 +20,7 @@ def bench(
         str,
         typer.Argument(
             metavar="NAME",
-            help="One of operators, edge, memory, placement, simulator, queries, http, sensorthings, phenomena, prediction, overlay, joins, spark.",
+            help="One of operators, edge, memory, placement, simulator, queries, http, sensorthings, phenomena, prediction, compression, truth, overlay, joins, spark.",
         ),
     ],
     json: JsonOption = False,
@@ -34,7 +34,7 @@ def bench(
         typer.Option(
             "--only",
             metavar="PART",
-            help="spark, joins: run only this part, such as hop60x1; may be repeated.",
+            help="spark, joins, phenomena: run only this part, such as hop60x1 or gateway; may be repeated.",
         ),
     ] = None,
     quick: Annotated[
@@ -62,12 +62,16 @@ def bench(
 
     check(benchmarks.NAMES, name, "benchmark")
     if name != benchmarks.SPARK:
-        if peers or plot or ((only or quick) and name != benchmarks.JOINS):
+        parts = name in (benchmarks.JOINS, benchmarks.PHENOMENA)
+        if peers or plot or (only and not parts) or (quick and name != benchmarks.JOINS):
             raise typer.BadParameter(
-                "--only and --quick are for bench spark and bench joins, --peers and --plot for bench spark"
+                "--only is for bench spark, joins and phenomena, --quick for bench spark and joins, "
+                "--peers and --plot for bench spark"
             )
         if name == benchmarks.JOINS:
             result = benchmarks.joins(rows, sensors or 2_000, tuple(only or ()), quick, message)
+        elif name == benchmarks.PHENOMENA:
+            result = benchmarks.phenomena(rows, sensors or 1_000, tuple(only or ()), message)
         else:
             result = benchmarks.BENCHMARKS[name](rows, sensors or 1_000)
         print(dumps(result.as_dict(), ensure_ascii=False) if json else benchmarks.table(result))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from nilometer.log import LogDirectory, StreamLog
 
 commands = typer.Typer(
-    help="Inspect the durable logs of the streams: ls, tail, dead, demand, verify, repair, trim, replay.",
+    help="Inspect the durable logs of the streams: ls, tail, dead, demand, verify, repair, trim, replay, reconstruct.",
     no_args_is_help=True,
 )
 
@@ -171,12 +171,22 @@ def trim(
         bool,
         typer.Option("--force", help="Also delete rows that a reader has not read yet; needs --older-than."),
     ] = False,
+    summarised_by: Annotated[
+        str | None,
+        typer.Option(
+            "--summarised-by",
+            metavar="PHENOMENON",
+            help="Only rows of its stream that a standing SELECT * FROM SUMMARY(PHENOMENON) has summarised.",
+        ),
+    ] = None,
     data: PlaceOption = ".",
     json: JsonOption = False,
 ) -> None:
     """Delete whole segments that are old and that every named reader has read.
 
     Example: nilometer log trim river --older-than 7d
+
+    Example: nilometer log trim --summarised-by smoke --older-than 7d
     """
     if force and older_than is None:
         raise ConfigurationError(
@@ -185,12 +195,81 @@ def trim(
     before = None if older_than is None else time.time_ns() // 1_000 - age_of(older_than)
     directory = _directory(data)
     records = []
-    for name in streams or directory.streams():
+    if summarised_by is not None:
+        records = _trim_summarised(directory, data, summarised_by, streams, before, force=force)
+    for name in streams or directory.streams() if summarised_by is None else ():
         done = directory.existing(name).trim(before, force=force)
         records.append({"stream": name, "segments": done.segments, "rows": done.rows, "bytes": done.size})
         if done.held_by is not None:
             message(f"{name}: the rest waits for reader '{done.held_by}' (--force deletes it all the same)")
     print_records(records, json)
+
+
+def _trim_summarised(
+    directory: LogDirectory,
+    data: str,
+    phenomenon: str,
+    streams: list[str] | None,
+    before: int | None,
+    *,
+    force: bool,
+) -> list[dict[str, Any]]:
+    from nilometer.cli.options import database_of
+    from nilometer.live.summarised import covered_by, trim_covered
+
+    covered = covered_by(database_of(data, None), phenomenon)
+    if streams and [each.lower() for each in streams] != [covered.stream.lower()]:
+        raise ConfigurationError(
+            f"'{phenomenon}' is of the stream '{covered.stream}'",
+            hint=f"name that one, or none: {covered.stream}",
+        )
+    if covered.left_out:
+        message(f"not in the summary, and deleted with the rows: {', '.join(covered.left_out)}")
+    done = trim_covered(directory, covered, before, force=force)
+    if done.held_by is not None:
+        message(
+            f"{covered.stream}: the rest waits for reader '{done.held_by}' (--force deletes it all the same)"
+        )
+    return [{"stream": covered.stream, "segments": done.segments, "rows": done.rows, "bytes": done.size}]
+
+
+@commands.command("reconstruct")
+def reconstruct(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The standing query that keeps a SUMMARY.")],
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="Only at the last summary up to this time.")
+    ] = None,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Write CSV with a header instead of JSON lines.")
+    ] = False,
+    data: PlaceOption = ".",
+) -> None:
+    """Write what each sensor read at each summary: its phenomenon's mean, or that of its cell. Rows go to stdout.
+
+    Example: nilometer log reconstruct smoke_summary --at 2018-11-09T04:00Z --csv
+    """
+    import polars as pl
+
+    from nilometer.cli.options import database_of
+    from nilometer.live.kept_answers import frame_of, kept_answers
+    from nilometer.phenomena.reconstruction import reconstructed
+
+    kept = kept_answers(database_of(data, None), query)
+    wanted = {"time", "id", "cell", "gained", "lost", "mean"}
+    if missing := wanted - set(kept.schema.names):
+        raise ConfigurationError(
+            f"'{query}' keeps no summary: it has no {', '.join(sorted(missing))}",
+            hint="CREATE QUERY s AS SELECT * FROM SUMMARY(smoke)",
+        )
+    summary = frame_of(kept)
+    moment = time_of(at)
+    rows = reconstructed(summary) if summary.height else summary
+    if moment is not None and rows.height:
+        rows = rows.filter(pl.col("time") <= moment)
+        rows = rows.filter(pl.col("time") == pl.col("time").max())
+    if rows.height:
+        _writer("csv" if csv else "jsonl")(rows)
+    message(f"{rows.height} row{'' if rows.height == 1 else 's'} of {query}")
 
 
 @commands.command("replay")

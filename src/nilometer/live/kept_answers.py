@@ -21,6 +21,8 @@ from nilometer.log.results.shared_log import index_at
 from nilometer.types import Schema
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from nilometer.live.declarations import Declarations
     from nilometer.log.results import ResultLog
     from nilometer.log.results.shared_results import SharedResults
@@ -48,6 +50,14 @@ class KeptAnswers:
             if first + log.rows > self.position:
                 for frame in log.answers(max(0, self.position - first)):
                     yield Answer(self.schema, frame)
+
+
+def frame_of(kept: KeptAnswers) -> pl.DataFrame:
+    """All rows as one frame: TIME in microseconds."""
+    import polars as pl
+
+    frames = [answer.given for answer in kept if isinstance(answer.given, pl.DataFrame) and len(answer)]
+    return pl.concat(frames) if frames else pl.DataFrame(schema=dict.fromkeys(kept.schema.names, pl.Null))
 
 
 def directory_of(database: Declarations, name: str) -> Path:

@@ -18,7 +18,7 @@ Reading needs no lock and may be done in any process; the first append takes the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -315,9 +315,12 @@ class StreamLog:
         with resources(self.files.place):
             readers.forget_reader(self.files, name)
 
-    def trim(self, before: int | None = None, *, force: bool = False) -> retention.Trimmed:
-        """Delete whole segments of rows earlier than `before` (None: any) that every named reader has read."""
-        return retention.trim(self.files, before, force=force)
+    def trim(
+        self, before: int | None = None, *, force: bool = False, needed: Mapping[str, Offset] | None = None
+    ) -> retention.Trimmed:
+        """Delete whole segments of rows earlier than `before` (None: any) that every named reader has read. `needed`
+        rows, from an offset on, stay even by force."""
+        return retention.trim(self.files, before, force=force, needed=needed)
 
     # ---- looking at it -----------------------------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@ or who came to one and who left.
 
 One place sees the candidates of all sources. PH_TRACK works only at evaluations at which a candidate changes;
 PH_CURRENT gives windows, at every evaluation. PH_PREDICT says where those there are will be, and PH_ARRIVALS whom they
-will reach, for which it knows the places of all sources (whereabouts.py). With WITHIN the input are readings, which are compared here
+will reach, for which it knows the places of all sources (whereabouts.py). PH_SUMMARY makes few rows of all readings
+(summary.py). With WITHIN the input are readings, which are compared here
 (links.py). NEIGHBOURS BY reads a table, whose versions hold from their ticks on.
 
 The state is the candidates, the phenomena (identity and motion) and, with WITHIN, the readings in the window.
@@ -35,6 +36,7 @@ from nilometer.phenomena.neighbours import Everyone, Listed, Near, Neighbours
 from nilometer.phenomena.phenomenon import Change, Phenomenon, Shape, Update
 from nilometer.phenomena.readings import Readings, place_of
 from nilometer.phenomena.stored import Stored
+from nilometer.phenomena.summary import Summary
 from nilometer.phenomena.tracker import Tracker
 from nilometer.phenomena.whereabouts import Whereabouts
 from nilometer.types import INT_MINIMUM, SECOND, STRING, Schema, ceil_to
@@ -100,7 +102,12 @@ class TrackLogic:
         horizon = call["HORIZON"]
         self._ahead = horizon // frame.slide if isinstance(horizon, int) else 0
         source = frames.dtype(call.id_type.plain)
-        self._everyone = Whereabouts(source) if call.function is words.ARRIVALS else None
+        self._everyone = Whereabouts(source) if call.name == words.ARRIVALS.name else None
+        cells = call[words.CELLS.word]
+        self._summary = None
+        if isinstance(cells, int):
+            coordinates = spec.input[f"{call.alias}.place"].unit
+            self._summary = Summary(source, words.summary_interval(call), cells, coordinates)
         self._waiting = Waiting(frames.stream_dtypes(spec.input, call.id_type.plain))
         schema = spec.schema
         self._membership = Membership.of(call, spec.input)
@@ -150,6 +157,8 @@ class TrackLogic:
             made = self._members(since, end, rows)
         elif self._windows:
             made = self._evaluations(since, end, rows)
+        elif self._summary is not None:
+            made = self._summaries(self._summary, since, end, rows)
         elif self._ahead:
             made = self._ahead_of(since, end, rows, self._arrivals if self._everyone else self._predictions)
         else:
@@ -175,7 +184,7 @@ class TrackLogic:
             arriving.setdefault(max(since, ceil_to(row[0], self._slide)), []).append(row)
         versions = {ceil_to(max(each, since), self._slide) for each in self._versions}
         leaving: Set[int] = set() if self._readings is None else self._readings.leaving
-        if self._windows or self._ahead:
+        if self._windows or self._ahead or self._summary is not None:
             upcoming = deque(sorted({*arriving, *versions}))
             tick = since
             while tick < end:
@@ -184,8 +193,9 @@ class TrackLogic:
                 due = tick in arriving or tick in versions or tick in leaving
                 yield tick, self._step(tick, arriving.get(tick, ())) if due else []
                 tick += self._slide
-                if not self._windows and not self._tracker.phenomena:
-                    # Nothing is there to be predicted: on to the next change, be it years away.
+                quiet = self._summary is None or self._summary.quiet
+                if not self._windows and not self._tracker.phenomena and quiet:
+                    # Nothing is there to be predicted or summarised: on to the next change, be it years away.
                     tick = max(tick, min((*leaving, *([upcoming[0]] if upcoming else [])), default=end))
             return
         ticks = deque(sorted({*arriving, *versions}))
@@ -198,6 +208,8 @@ class TrackLogic:
         tracker = self._tracker
         if self._everyone is not None:
             rows = self._everyone.take(rows)
+        if self._summary is not None:
+            rows = self._summary.take(rows)
         relinked = self._new_version(tick)
         if self._readings is not None:
             changes, touched = self._readings.step(tick, rows, tracker, relinked)
@@ -291,6 +303,13 @@ class TrackLogic:
                 made += make(tick, each, course)
         return Output(self._frame(made), no_evaluations())
 
+    def _summaries(self, summary: Summary, since: int, end: int, rows: pl.DataFrame) -> Output:
+        made: list[Row] = []
+        for tick, _ in self._steps(since, end, rows):
+            if tick % summary.every == 0:
+                made += [(tick, tick, row[1], None, *row) for row in summary.rows(tick, self._tracker)]
+        return Output(self._frame(made), no_evaluations())
+
     def _predictions(self, tick: int, each: Phenomenon, course: Course) -> Iterator[Row]:
         for steps in range(1, self._ahead + 1):
             location, region, size = course.after(steps)
@@ -322,6 +341,7 @@ class TrackLogic:
         panes |= {} if self._pairs is None else self._pairs.to_panes()
         panes |= {} if self._readings is None else self._readings.snapshot(self._tracker, self._call)
         panes |= {} if self._everyone is None else self._everyone.snapshot()
+        panes |= {} if self._summary is None else self._summary.snapshot()
         given = {f"given {number}": frames.to_bytes(rows) for number, rows in enumerate(self._given)}
         meta = {"next": self._next, "versions": self._versions}
         return panes | given | {"meta": json.dumps(meta).encode()}
@@ -341,6 +361,8 @@ class TrackLogic:
             self._readings.restore(panes, self._tracker)
         if self._everyone is not None:
             self._everyone.restore(panes)
+        if self._summary is not None:
+            self._summary.restore(panes)
         self._stored.restore(panes, self._tracker)
 
 

@@ -11,7 +11,14 @@ from typing import Final
 
 from nilometer.algebra.table_function import TableFunction
 from nilometer.algebra.table_functions.latest import LATEST
-from nilometer.algebra.table_functions.phenomena import ARRIVALS, CURRENT, MEMBERSHIP, PHENOMENA, PREDICT
+from nilometer.algebra.table_functions.phenomena import (
+    ARRIVALS,
+    CURRENT,
+    MEMBERSHIP,
+    PHENOMENA,
+    PREDICT,
+    SUMMARY,
+)
 from nilometer.algebra.table_functions.resample import RESAMPLE
 from nilometer.algebra.table_functions.session import SESSION
 from nilometer.algebra.table_functions.silent import SILENT
@@ -21,7 +28,7 @@ TABLE_FUNCTIONS: Final[dict[str, TableFunction]] = {
     each.name: each
     for each in (
         *(SIMILAR, SILENT, LATEST, RESAMPLE, SESSION),
-        *(PHENOMENA, CURRENT, PREDICT, ARRIVALS, MEMBERSHIP),
+        *(PHENOMENA, CURRENT, PREDICT, ARRIVALS, MEMBERSHIP, SUMMARY),
     )
 }
 
@@ -43,6 +50,7 @@ __all__ = [
     "SESSION",
     "SILENT",
     "SIMILAR",
+    "SUMMARY",
     "TABLE_FUNCTIONS",
     "operators",
 ]

@@ -1,5 +1,6 @@
 """PHENOMENA, CURRENT: groups of neighbouring sensors that read alike, how they change, and which there are. PREDICT,
-ARRIVALS: where they will be, and whom they will reach. MEMBERSHIP: who is in one.
+ARRIVALS: where they will be, and whom they will reach. MEMBERSHIP: who is in one. SUMMARY: few rows that stand for all
+readings.
 
 A phenomenon is defined on a column of a stream (docs/phenomena.md has the whole law):
 
@@ -294,6 +295,22 @@ DEFINITION = TableFunction(
 )
 """What CREATE PHENOMENON and `ON` take. It is no function of FROM itself."""
 
+EVERY = Option(
+    "EVERY",
+    OptionKind.DURATION,
+    least=1,
+    example="1 HOUR",
+    meaning="how often a summary is made; the SLIDE if not said",
+)
+CELLS = Option(
+    "CELLS",
+    OptionKind.WHOLE,
+    default=8,
+    least=1,
+    example="8",
+    meaning="the most sensors of a cell",
+)
+
 BOUND: Final = (
     LIKENESS,
     FROM,
@@ -445,6 +462,23 @@ def arrival_columns(call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
     )
 
 
+def summary_columns(call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
+    """A phenomenon, or a cell of the other sensors (its id is NULL), and who joined and left it."""
+    members = list_of(call.id_type.plain)
+    return (
+        Column("time", TIME),
+        Column("id", STRING),
+        Column("cell", INT),
+        Column("size", INT),
+        Column("gained", members),
+        Column("lost", members),
+        Column("readings", INT),
+        Column("mean", FLOAT),
+        Column("low", FLOAT),
+        Column("high", FLOAT),
+    )
+
+
 def predicted_columns(call: FunctionCall, input: Schema) -> tuple[Column, ...]:
     """Where a phenomenon is expected to be."""
     return (
@@ -515,6 +549,33 @@ def _refuses_prediction(call: FunctionCall, input: Schema) -> Refusal | None:
     return refuses(call, input)
 
 
+def summary_interval(call: FunctionCall) -> int:
+    """How often a summary is made."""
+    frame, every = call.window, call[EVERY.word]
+    assert isinstance(frame, Frame)
+    return every if isinstance(every, int) else frame.slide
+
+
+def _refuses_summary(call: FunctionCall, input: Schema) -> Refusal | None:
+    value = input[call.columns[0]].type
+    if value.kind not in _NUMERIC:
+        return Refusal(f"a summary has means, and '{{column}}' is {value}", "choose a column of numbers", 0)
+    frame, every = call.window, summary_interval(call)
+    assert isinstance(frame, Frame)
+    assert frame.start is not None
+    if every % frame.slide:
+        return Refusal(
+            f"a summary every {format_duration(every)} is between evaluations",
+            f"write a multiple of the SLIDE, {format_duration(frame.slide)}",
+        )
+    if every > frame.start:
+        return Refusal(
+            f"a summary every {format_duration(every)} leaves readings out: RANGE is {format_duration(frame.start)}",
+            f"write at most EVERY {format_duration(frame.start)}",
+        )
+    return refuses(call, input)
+
+
 _ONE_BUCKET: Final = Undivided("joins the candidates of all sources into phenomena")
 
 CANDIDATES = TableFunction(
@@ -567,6 +628,13 @@ SOURCES = replace(
     name="ARRIVALS",
     algorithm="PH_SOURCES",
     description="the sources that have enough alike readings, and where every source is",
+)
+
+TOTALS = replace(
+    CANDIDATES,
+    name="SUMMARY",
+    algorithm="PH_TOTALS",
+    description="the sources that have enough alike readings, and how all readings of each source stand",
 )
 
 HORIZON = Option(
@@ -633,4 +701,17 @@ MEMBERSHIP = TableFunction(
     first=SOURCES,
     refuses=_refuses_membership,
     defined=DEFINITION,
+)
+
+SUMMARY = replace(
+    PREDICT,
+    name="SUMMARY",
+    algorithm="PH_SUMMARY",
+    description="at each evaluation a row for each of these groups and for each cell of the other sensors",
+    example="SUMMARY(smoke)",
+    gives=summary_columns,
+    options=(*BOUND, EVERY, CELLS),
+    behind=("EVERY", "CELLS"),
+    first=TOTALS,
+    refuses=_refuses_summary,
 )

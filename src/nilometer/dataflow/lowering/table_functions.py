@@ -13,6 +13,7 @@ from nilometer.operators.session import Session
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar.similar import Similar
 from nilometer.phenomena.candidates import Candidates
+from nilometer.phenomena.totals import Totals
 from nilometer.phenomena.track import Track
 from nilometer.plan.physical import TableFunction
 
@@ -24,11 +25,13 @@ SPECS: dict[str, Callable[..., Spec]] = {
     "SESSION": Session.of,
     "PH_CANDIDATES": Candidates,
     "PH_SOURCES": Candidates.with_places,
+    "PH_TOTALS": Totals,
     "PH_TRACK": Track,
     "PH_CURRENT": Track,
     "PH_PREDICT": Track,
     "PH_ARRIVALS": Track,
     "PH_MEMBERS": Track,
+    "PH_SUMMARY": Track,
 }
 
 

@@ -2,6 +2,7 @@
 their own.
 """
 
+from nilometer.laboratory.benchmarks.compression import compression
 from nilometer.laboratory.benchmarks.demand import demand
 from nilometer.laboratory.benchmarks.edge import edge
 from nilometer.laboratory.benchmarks.http import http
@@ -16,8 +17,9 @@ from nilometer.laboratory.benchmarks.queries import queries
 from nilometer.laboratory.benchmarks.result import Result, table
 from nilometer.laboratory.benchmarks.sensorthings import sensorthings
 from nilometer.laboratory.benchmarks.simulator import simulator
+from nilometer.laboratory.benchmarks.truth import truth
 
-SPARK, JOINS = "spark", "joins"
+SPARK, JOINS, PHENOMENA = "spark", "joins", "phenomena"
 BENCHMARKS = {
     "operators": operators,
     "edge": edge,
@@ -28,10 +30,12 @@ BENCHMARKS = {
     "demand": demand,
     "http": http,
     "sensorthings": sensorthings,
-    "phenomena": phenomena,
+    PHENOMENA: phenomena,
     "prediction": prediction,
     "overlay": overlay,
+    "compression": compression,
+    "truth": truth,
 }
 NAMES = (*BENCHMARKS, JOINS, SPARK)
 
-__all__ = ["BENCHMARKS", "JOINS", "NAMES", "SPARK", "Result", "joins", "table"]
+__all__ = ["BENCHMARKS", "JOINS", "NAMES", "PHENOMENA", "SPARK", "Result", "joins", "phenomena", "table"]

@@ -1,33 +1,113 @@
-"""`nilometer bench phenomena`: how many readings a second the gateway searches for phenomena, on one core.
+"""`nilometer bench phenomena`: how many readings a second the gateway searches for phenomena, on one core; how much it
+keeps over an hour; and how long an update takes live on Spark.
 
-A disc of high readings, one hundredth of the field, moves across a grid of sensors that send every second. Seconds are
-those of the processor. Each task shows how the cost grows: with the sensors, and with the window.
+    gateway   a disc of high readings, one hundredth of the field, moves across a grid of sensors that send every second;
+              seconds are those of the processor; tasks show how the cost grows with the sensors and with the window
+    state     the same for an hour: the bytes of the operators' state against the bound of docs/phenomena.md
+    spark     20,000 sensors at 1 Hz, live (phenomena_live.py)
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from nilometer.catalog.extents import Sensor
+from nilometer.dataflow.lowering.table_functions import spec_of
 from nilometer.engine import Database, connect
+from nilometer.laboratory.benchmarks.registry import check
 from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
 from nilometer.laboratory.benchmarks.single_core import on_one_core
+from nilometer.operators.logic import ID, POSITION, TICK, TIME, Progress
+from nilometer.plan.physical import TableFunction, walk_plan
 from nilometer.types import SECOND
 
 SPACING = 10.0
 SHARE = 0.01
 FIELDS = (200, 2_000, 20_000)
 WINDOWS = (3, 60)
+FRAMES = 65_536
+"""Bytes for the headers of the frames that a state is written as."""
 LIMIT = 1.0
 """The most seconds of the processor for a million readings."""
 
 
-def phenomena(rows: int, sensors: int) -> Result:
-    """Run all tasks on one core."""
-    return on_one_core(__name__, rows, sensors)
+PARTS = ("gateway", "state", "spark")
+HOUR_OF, HOUR_WINDOW = 400, 60
+"""The sensors of the simulated hour, and its RANGE in seconds."""
+SLICE_BYTES, SOURCE_BYTES = 56, 64
+"""The bound: a slice for each source, class and SLIDE of RANGE; and what is kept of each source."""
+
+
+def phenomena(
+    rows: int, sensors: int, only: Sequence[str] = (), say: Callable[[str], None] = lambda _: None
+) -> Result:
+    """Run the parts: searches on one core, an hour of state, and live on Spark."""
+    for part in only:
+        check(PARTS, part, "part")
+    wanted = set(only or PARTS)
+    found = (
+        on_one_core(__name__, rows, sensors)
+        if "gateway" in wanted
+        else Result("phenomena", "nobody", f"{', '.join(sorted(wanted))}", (), ())
+    )
+    if "state" in wanted:
+        say(f"an hour of {HOUR_OF} sensors at 1 Hz")
+        target, note = state_over_an_hour()
+        found = replace(found, targets=(*found.targets, target), notes=(*found.notes, note))
+    if "spark" in wanted:
+        from nilometer.laboratory.benchmarks.phenomena_live import live_on_spark
+
+        task, target, note = live_on_spark(say)
+        found = replace(
+            found,
+            measurements=(*found.measurements, task),
+            targets=(*found.targets, target),
+            notes=(*found.notes, note),
+        )
+    return found
+
+
+def state_over_an_hour() -> tuple[Target, str]:
+    """The most bytes that the candidates kept at any time of an hour, as a share of the bound."""
+    database = field_of(HOUR_OF, 3_600)
+    query = database.sql(
+        f"SELECT * FROM PHENOMENA(ON air.v ABOVE 35 RANGE {HOUR_WINDOW} SECONDS SLIDE 1 SECOND STRENGTH 2 "
+        f"NEIGHBOURS WITHIN {1.5 * SPACING:g} M MEMBERS 3)"
+    )
+    node = next(
+        each for each in walk_plan(query.physical) if getattr(each, "operator", "") == "PH_CANDIDATES"
+    )
+    assert isinstance(node, TableFunction)
+    logic = spec_of(node).build()
+    value, place = node.call.columns
+    readings = database.sql("SELECT time, id, v, location FROM air").run("gateway").given
+    assert isinstance(readings, pl.DataFrame)
+    rows = readings.sort("time", "id").select(
+        pl.col("time").alias(TICK),
+        pl.col("time").alias(TIME),
+        pl.col("id").alias(ID),
+        pl.int_range(pl.len()).alias(POSITION),
+        pl.col("v").alias(value),
+        pl.col("location").alias(place),
+    )
+    first = int(rows[TICK][0])
+    kept = []
+    for minute in range(60):
+        begin, end = first + minute * 60 * SECOND, first + (minute + 1) * 60 * SECOND
+        logic.update(0, rows.filter((pl.col(TICK) >= begin) & (pl.col(TICK) < end)))
+        logic.advance(Progress(watermark=end, first_tick=first))
+        kept.append(sum(map(len, logic.snapshot().values())))
+    bound = HOUR_OF * (HOUR_WINDOW * SLICE_BYTES + SOURCE_BYTES) + FRAMES
+    note = (
+        f"state over an hour of {HOUR_OF} sensors, RANGE {HOUR_WINDOW} SECONDS: {max(kept):,} bytes at most, {kept[-1]:,} at the "
+        f"end; the bound is {bound:,}"
+    )
+    return Target("state over an hour, by its bound", max(kept) / bound, 1.0), note
 
 
 def measure(rows: int, _sensors: int) -> Result:

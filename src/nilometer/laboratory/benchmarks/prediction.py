@@ -86,13 +86,13 @@ def prediction(_rows: int, sensors: int) -> Result:
     return Result("prediction", "persistence", setting, (task,), tuple(targets), tuple(notes))
 
 
-def plume_field(plume: MovingPlume) -> Database:
-    """A database with the sensors and the readings of a plume."""
+def plume_field(plume: MovingPlume, readings: pl.DataFrame | None = None) -> Database:
+    """A database with the sensors of a plume, and with its readings or others."""
     database = connect()
     database.execute("CREATE STREAM plume (concentration FLOAT) SENSED EVERY 1 MINUTE COORDINATES 'm'")
     for sensor in plume.sensors():
         database.catalog.add_sensor(sensor)
-    database.append("plume", plume.frame())
+    database.append("plume", plume.frame() if readings is None else readings)
     return database
 
 

@@ -9,7 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from nilometer.plan.reference.functions.latest import latest
-from nilometer.plan.reference.functions.phenomena import arrivals, current, membership, phenomena, predict
+from nilometer.plan.reference.functions.phenomena import (
+    arrivals,
+    current,
+    membership,
+    phenomena,
+    predict,
+    summary,
+)
 from nilometer.plan.reference.functions.resample import resample
 from nilometer.plan.reference.functions.session import session
 from nilometer.plan.reference.functions.silent import silent
@@ -30,4 +37,5 @@ NAIVE: dict[str, Naive] = {
     "PREDICT": predict,
     "ARRIVALS": arrivals,
     "MEMBERSHIP": membership,
+    "SUMMARY": summary,
 }

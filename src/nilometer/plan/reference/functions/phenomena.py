@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nilometer.algebra.cells import cells_of
 from nilometer.algebra.geojson import rings, within
 from nilometer.algebra.motion import Motion
 from nilometer.algebra.places import Place, distance
@@ -142,6 +143,65 @@ def arrivals(
             values = (tick, found.id, sensor, tick + steps * slide, steps * slide / SECOND)
             named = dict(zip(node.schema.names, values, strict=True))
             result.append(Row(tick, tick, found.id, None, named))
+    return result
+
+
+def summary(
+    node: TableFunction,
+    rows: Sequence[Row],
+    first_tick: int | None,
+    watermark: int,
+    neighbours: Neighbours = lambda _: frozenset(),
+) -> list[Row]:
+    """A row for each phenomenon and each cell of the other sensors, at each summary below W."""
+    call = node.call
+    frame, most = call.window, call[words.CELLS.word]
+    assert isinstance(frame, Frame)
+    assert frame.start is not None
+    assert isinstance(most, int)
+    coordinates = node.input.schema[call.columns[1]].unit if len(call.columns) > 1 else None
+    readings = _classified(call, rows)
+    result: list[Row] = []
+    told: dict[str, Members] = {}
+    cells: list[list[Any]] = []
+    for tick, there, _ in _history(node, rows, first_tick, watermark, neighbours):
+        if tick % words.summary_interval(call):
+            continue
+        heard = [reading for reading in readings if reading.tick <= tick]
+        places = {reading.source: reading.place for reading in heard}
+        known = {reading.source for reading in heard if reading.value is not None}
+        now = cells_of({source: places[source] for source in known}, most, coordinates)
+        made: list[tuple[Any, ...]] = []
+        for found in there:
+            before = told.get(found.id, frozenset())
+            changed = _listed(found.members - before), _listed(before - found.members)
+            made.append((found.id, None, len(found.members), *changed, *found.state[1:5]))
+        ids = {found.id for found in there}
+        made += [
+            (id_, None, 0, [], _listed(old), 0, None, None, None)
+            for id_, old in told.items()
+            if id_ not in ids
+        ]
+        told = {found.id: found.members for found in there}
+        inside = {source for members in told.values() for source in members}
+        for number in range(max(len(now), len(cells))):
+            own, old = (set(each[number]) if number < len(each) else set() for each in (now, cells))
+            values = [
+                float(reading.value)
+                for reading in heard
+                if reading.source in own - inside
+                and reading.value is not None
+                and reading.tick > tick - frame.start
+            ]
+            mean = math.fsum(values) / len(values) if values else None
+            state = (len(values), mean, min(values, default=None), max(values, default=None))
+            if values or own != old:
+                changed = _listed(frozenset(own - old)), _listed(frozenset(old - own))
+                made.append((None, number, len(own), *changed, *state))
+        cells = now
+        for values_ in made:
+            named = dict(zip(node.schema.names, (tick, *values_), strict=True))
+            result.append(Row(tick, tick, values_[0], None, named))
     return result
 
 
