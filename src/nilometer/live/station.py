@@ -40,6 +40,7 @@ from nilometer.live.control import control_of, folder_of, has_folder
 from nilometer.live.dead_letters import write_letters
 from nilometer.live.declarations import CompiledQuery, Declarations
 from nilometer.live.groups import Groups, ReaderGroup
+from nilometer.live.guidance import Guidance
 from nilometer.live.identity import identity_of
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.on_spark import OnSpark
@@ -146,6 +147,13 @@ class Station:
             program_for=outside.program_for,
             heartbeat=settings.heartbeat,
         )
+        self.guidance = Guidance(
+            self.fleet,
+            self.database.sql,
+            lambda query, name, start: self.install(query, name, start=start),
+            lambda name: self.remove(name) if name in self.queries else None,
+            self.clock,
+        )
         self.queries: dict[str, LiveQuery] = {}
         self._standing: dict[str, DurableQuery] = {}
         self._shared = SharedQueries(
@@ -248,6 +256,7 @@ class Station:
             live = self._add(name, query, streams, offsets, stops=stops)
         self.queries[name] = live
         self.fleet.start(name, query.physical, summaries=on != "spark")
+        self.guidance.start(name, query.physical)
         if self._together:
             self._expected |= streams
         else:
@@ -290,6 +299,7 @@ class Station:
         self.fleet.stop(name)
         if self.peering is not None:
             self.peering.removed(name)
+        self.guidance.stop(name)
         if name in self._spark:
             self._expect(physical.streams_of(live.query.physical))
             return dict(self._spark.remove(live).offsets)
@@ -318,7 +328,7 @@ class Station:
     def end_readers(self, stream: str) -> None:
         """The stream is declared anew. The queries that still read it as it was end, and say so."""
         for live in list(self.queries.values()):
-            if stream.lower() in physical.streams_of(live.query.physical):
+            if live.name in self.queries and stream.lower() in physical.streams_of(live.query.physical):
                 self.remove(live.name)
                 live.failure = ConfigurationError(
                     f"stream '{stream}' was replaced while the query read it",
@@ -451,6 +461,7 @@ class Station:
             if name in self.queries:
                 moved |= self._spark.follow(self.queries[name])
         moved |= self._pipelines.follow()
+        self._expect(self.guidance.follow())
         self.fleet.tick(self.clock())
         self._promise()
         return moved
@@ -797,7 +808,8 @@ class Station:
         """Commit, make everything durable, and release all resources."""
         self.remove_together()
         for name in list(self.queries):
-            self.remove(name)
+            if name in self.queries:  # a query of the station's own goes with the last that needs it
+                self.remove(name)
         self._heap.thaw()
         self.manager.close()
         if self._kept is not None:
@@ -817,6 +829,8 @@ class Station:
                 del self.queries[live.name]
                 if live.name not in on_spark:
                     self._groups.leave(live)
+        for live in together:
+            self.guidance.stop(live.name)
         self._heap.left(len(together))
 
     def abandon(self) -> None:

@@ -24,8 +24,8 @@ def choose(node: logical.Node, _context: OptimizerContext | None = None) -> phys
     that it can be computed in parts; any other stays one step.
     """
     match node:
-        case logical.Acquire(stream, alias, columns, reads, predicate, sensors):
-            return physical.SpAcquire(stream, alias, columns, reads, predicate, sensors)
+        case logical.Acquire(stream, alias, columns, reads, predicate, sensors, of):
+            return physical.SpAcquire(stream, alias, columns, reads, predicate, sensors, of)
         case logical.Stored(table, alias, columns):
             return physical.StoredScan(table, alias, columns)
         case logical.Values(columns, rows):

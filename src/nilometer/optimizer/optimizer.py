@@ -19,6 +19,7 @@ from nilometer.optimizer.profiles import Profile, profile_named
 from nilometer.optimizer.rules.fold_constants import fold_constants
 from nilometer.optimizer.rules.merge_selections import merge_selections
 from nilometer.optimizer.rules.order_joins import order_joins
+from nilometer.optimizer.rules.phenomenon_to_sensor_set import phenomenon_to_sensor_set
 from nilometer.optimizer.rules.push_projection_down import push_projection_down
 from nilometer.optimizer.rules.push_selection_below_window import push_selection_below_window
 from nilometer.optimizer.rules.push_selection_into_acquire import push_selection_into_acquire
@@ -67,7 +68,7 @@ RULES: tuple[Phase, ...] = (
     Phase(
         "acquisition",
         "hand the conditions that have reached the streams to the sensors",
-        (push_selection_into_acquire, static_predicate_to_sensor_set),
+        (push_selection_into_acquire, static_predicate_to_sensor_set, phenomenon_to_sensor_set),
     ),
     Phase(
         "joins",

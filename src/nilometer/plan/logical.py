@@ -80,7 +80,8 @@ class Acquire(Node):
 
     `columns` are the bare names and types of the columns to return: columns of the stream, or static
     attributes of its sensors (STEAM section 3.3). `sensors` are the ids of the sensors to read; None is all
-    of them. `predicate` reads qualified names. `reads` are the columns that only the predicate reads.
+    of them. `predicate` reads qualified names. `reads` are the columns that only the predicate reads. `of`: only
+    sensors at this phenomenon, and so many hops around, have to be asked; which these are changes as it moves.
     """
 
     stream: Stream
@@ -89,6 +90,7 @@ class Acquire(Node):
     reads: tuple[Column, ...] = ()
     predicate: Expression | None = None
     sensors: frozenset[int | str] | None = None
+    of: tuple[str, int] | None = None
 
     def __post_init__(self) -> None:
         if self.predicate is not None:

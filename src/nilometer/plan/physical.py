@@ -56,7 +56,7 @@ class Double(Node, OverTwo[Node]):
 @dataclass(frozen=True)
 class SpAcquire(Node):
     """SNEE's SP_ACQUIRE: takes (or receives) readings of `columns` and `reads` from `sensors` (None: all),
-    keeps those that satisfy `predicate`, and passes on `columns`."""
+    keeps those that satisfy `predicate`, and passes on `columns`. `of`: as for `logical.Acquire`."""
 
     operator = "SP_ACQUIRE"
     location_sensitive = True
@@ -67,6 +67,7 @@ class SpAcquire(Node):
     reads: tuple[Column, ...] = ()
     predicate: Expression | None = None
     sensors: frozenset[int | str] | None = None
+    of: tuple[str, int] | None = None
 
     @property
     def every(self) -> int | None:

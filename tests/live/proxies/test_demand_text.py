@@ -67,3 +67,23 @@ def test_which_query_asks_for_which_part() -> None:
 
 def test_a_query_without_streams() -> None:
     assert told("SELECT 1 AS one") == ["the query reads no stream"]
+
+
+def test_what_follows_a_phenomenon() -> None:
+    guide = "GUIDE FAST 15 MINUTES IDLE 1 HOUR REACH 2"
+    high = f"CREATE PHENOMENON high ON river.depth ABOVE 60 RANGE 2 HOURS {guide};"
+    database = nilometer.connect()
+    database.execute(SCHEMA + high)
+    assert database.sql("SELECT time, id FROM PHENOMENA(high)").explain("demand").splitlines() == [
+        "river: depth; EVERY 15 MINUTES -- of sensors at 'high', 2 hops around",
+        "river: depth; EVERY 1 HOUR -- of all others",
+        "  -- these are demands of the phenomenon's own, while a query follows it: phenomenon high",
+        "  -- who is there changes as it moves: nilometer log demand shows what was asked when",
+    ]
+    text = "SELECT time, depth FROM river WHERE depth > 70 GUIDED BY high"
+    assert "SENSORS OF high HOPS 2" in database.sql(text).explain("physical")
+    lines = database.sql(text).explain("demand").splitlines()
+    asked = (
+        "river: depth, id, time; WHERE depth > 70; EVERY 15 MINUTES -- of sensors at 'high', 2 hops around"
+    )
+    assert asked in lines

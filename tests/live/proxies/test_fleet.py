@@ -490,3 +490,39 @@ def test_what_a_sensor_is_told_about_summaries_and_changes() -> None:
     assert told.aggregate is None
     assert told.changes == Changes(4 * SECOND, ("id",), SECOND)
     assert Command.from_json(told.as_json()) == told
+
+
+# ---- askers with several demands -------------------------------------------------------------------------------------
+
+RARELY = Demand((10 * SECOND,), frozenset({"x"}), heartbeat=10 * SECOND, begins=False)
+OFTEN = Demand((2 * SECOND,), frozenset({"x"}), heartbeat=2 * SECOND, begins=False)
+
+
+def test_an_asker_may_want_different_things_of_different_sensors() -> None:
+    station = Station(mailbox=True)
+    stream = DATABASE.catalog.stream("s")
+    station.fleet.steer("smoke", stream, [RARELY])
+    assert {s: c.interval for s, c in station.take().items()} == dict.fromkeys((1, 2, 3), 10 * SECOND)
+    near = replace(OFTEN, sensors=frozenset({2}))
+    station.fleet.steer("smoke", stream, [RARELY, near])
+    assert {s: c.interval for s, c in station.take().items()} == {2: 2 * SECOND}, "others hear nothing"
+    station.fleet.steer("smoke", stream, [RARELY, near])
+    assert not station.take()
+    station.fleet.steer("smoke", stream, [RARELY, replace(OFTEN, sensors=frozenset({3}))])
+    assert {s: c.interval for s, c in station.take().items()} == {2: 10 * SECOND, 3: 2 * SECOND}
+    assert [change["event"] for _, change in station.changes] == ["steer"] * 3
+    assert station.changes[-1][1]["demands"] == ["x; EVERY 10 SECONDS", "x; EVERY 2 SECONDS; FROM {3}"]
+    station.fleet.steer("smoke", stream, [])
+    assert all(command.sleep for command in station.take().values())
+    assert station.changes[-1][1]["event"] == "stop"
+
+
+def test_guidance_slows_nobody_whom_a_query_wants_fast() -> None:
+    station = Station(mailbox=True)
+    stream = DATABASE.catalog.stream("s")
+    station.fleet.start("everything", PLANS["everything"])
+    station.obey()
+    station.fleet.steer("smoke", stream, [RARELY])
+    assert not station.take(), "a second is a part of ten"
+    station.fleet.stop("everything")
+    assert {c.interval for c in station.take().values()} == {10 * SECOND}

@@ -5,6 +5,7 @@ their own.
 from nilometer.laboratory.benchmarks.compression import compression
 from nilometer.laboratory.benchmarks.demand import demand
 from nilometer.laboratory.benchmarks.edge import edge
+from nilometer.laboratory.benchmarks.guided import guided
 from nilometer.laboratory.benchmarks.http import http
 from nilometer.laboratory.benchmarks.joins import joins
 from nilometer.laboratory.benchmarks.memory import memory
@@ -32,6 +33,7 @@ BENCHMARKS = {
     "sensorthings": sensorthings,
     PHENOMENA: phenomena,
     "prediction": prediction,
+    "guided": guided,
     "overlay": overlay,
     "compression": compression,
     "truth": truth,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nilometer.algebra.table_functions.phenomena import GUIDE
 from nilometer.live.proxies.demand import Demand, combine
 from nilometer.plan import physical
 from nilometer.plan.summaries import asked
@@ -34,14 +35,21 @@ def demand_of(plan: physical.Node) -> dict[str, Demand]:
 
 
 def _collect(node: physical.Node, above: tuple[physical.Node, ...], found: dict[str, list[Demand]]) -> None:
-    """Collect the demands of a subtree. `above` are the node's ancestors, nearest first."""
-    if isinstance(node, physical.SpAcquire):
-        found.setdefault(node.stream.name, []).append(_leaf(node, above))
+    """Collect the demands of a subtree. `above` are the node's ancestors, nearest first. Guided readings are asked for by
+    their phenomenon, and those of sensors at one by the query, but separately (guidance.py)."""
+    if isinstance(node, physical.SpAcquire) and node.of is None and not is_guided(above):
+        found.setdefault(node.stream.name, []).append(leaf_demand(node, above))
     for child in node.inputs:
         _collect(child, (node, *above), found)
 
 
-def _leaf(leaf: physical.SpAcquire, above: tuple[physical.Node, ...]) -> Demand:
+def is_guided(above: tuple[physical.Node, ...]) -> bool:
+    """Whether a leaf below these nodes brings the readings of a phenomenon with GUIDE."""
+    return any(isinstance(node, physical.TableFunction) and node.call[GUIDE.word] for node in above)
+
+
+def leaf_demand(leaf: physical.SpAcquire, above: tuple[physical.Node, ...]) -> Demand:
+    """What a leaf asks of its stream's sensors; `above` are its ancestors, nearest first."""
     found = asked(leaf, above)
     known = {column.name for column in leaf.stream.columns}
     return Demand(

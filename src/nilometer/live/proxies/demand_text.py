@@ -11,6 +11,7 @@ from nilometer.expressions import Expression, columns_of, conjuncts, uses_now
 from nilometer.live.proxies.demand import Demand, combine, for_sensor
 from nilometer.live.proxies.demand_of import demand_of
 from nilometer.live.proxies.filters import filter_text
+from nilometer.live.proxies.guided import guided_demands
 from nilometer.plan import physical
 from nilometer.types import format_duration
 
@@ -25,6 +26,9 @@ def demand_text(
     demands = demand_of(plan)
     lines: list[str] = []
     for stream in {leaf.stream.name: leaf.stream for leaf in leaves}.values():
+        lines += _following(plan, stream)
+        if stream.name not in demands:
+            continue
         demand = demands[stream.name]
         lines.append(f"{stream.name}: {demand}")
         lines += [f"  {line}" for line in _told(demand, sensors_of(stream))]
@@ -37,6 +41,22 @@ def demand_text(
         if len(asked) > 1:
             lines += [f"  {line}" for line in _together(asked, sensors_of(stream))]
     return "\n".join(lines) or "the query reads no stream"
+
+
+def _following(plan: physical.Node, stream: Stream) -> Iterator[str]:
+    """What is asked of sensors that are at a phenomenon, wherever that is, and of the others."""
+    for guided in guided_demands(plan):
+        if guided.stream.name != stream.name:
+            continue
+        place = guided.place
+        around = f", {place.hops} hops around" if place.hops else ""
+        soon = f", or in its way within {format_duration(place.horizon).lower()}" if place.horizon else ""
+        who = f"sensors at '{place.phenomenon}'{around}{soon}"
+        yield f"{stream.name}: {guided.near} -- of {who}"
+        if guided.rest is not None:
+            yield f"{stream.name}: {guided.rest} -- of all others"
+            yield f"  -- these are demands of the phenomenon's own, while a query follows it: {guided.asker}"
+        yield "  -- who is there changes as it moves: nilometer log demand shows what was asked when"
 
 
 def _told(demand: Demand, sensors: Sequence[Sensor]) -> Iterator[str]:

@@ -3,6 +3,7 @@ commands out.
 
     start, stop     divides a query's demand (demand_of) among the sensors; each proxy decides what to tell
     its sensor
+    steer           the same for an asker whose demands on the sensors change while it runs (guidance.py)
     heard           readings and presences: which sensors are there, listen, obey, promise
     tick            repeats commands that were not acknowledged for long
     promise         the time before which no sensor of a stream will send anything more: a heartbeat for the
@@ -17,7 +18,7 @@ changed or a presence needs it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -109,6 +110,8 @@ class Fleet:
         """The sensors that are not told anything before many queries have started or stopped."""
         self._demands: dict[str, dict[str, Demand]] = {}
         self._together: dict[str, Demand | None] = {}
+        self._steered: dict[tuple[str, str], tuple[str, ...]] = {}
+        """The demands of askers with several, by (asker, stream)."""
         self._shared: IdentityMap[Mapping[str, Demand], Wanted] = IdentityMap()
         self._combinations: dict[tuple[str, tuple[Demand, ...]], Wanted] = {}
         self._welcomes: dict[tuple[str, bytes], QueriesStarted] = {}
@@ -138,6 +141,27 @@ class Fleet:
             members = self._members[name]
             self._divide(members, query, demand, np.arange(len(members)))
             self._note(name, query, "start", before)
+
+    def steer(self, name: str, stream: Stream, demands: Sequence[Demand]) -> None:
+        """What an asker wants now that has several demands, each on sensors of its own; none: it has left. Only sensors
+        whose share changes are told anything."""
+        self._join(stream)
+        asked, members = self._demands[stream.name], self._members[stream.name]
+        wanted = {f"{name} {number}": demand for number, demand in enumerate(demands, 1)}
+        known = self._steered.get((name, stream.name), ())
+        if {key: asked[key] for key in known} == wanted:
+            return
+        before = self._asked(stream.name)
+        with self.together():
+            for key in [*known, *(key for key in wanted if key not in known)]:
+                demand = wanted.get(key)
+                asked.pop(key, None)
+                if demand is not None:
+                    asked[key] = demand
+                self._forget_shared()
+                self._divide_anew(members, key, demand)
+        self._steered[name, stream.name] = tuple(wanted)
+        self._note(stream.name, name, "steer" if demands else "stop", before)
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -218,6 +242,19 @@ class Fleet:
         for place, asked in zip(places.tolist(), mask.tolist(), strict=True):
             self._tell(members, place, started if asked else stopped, now)
 
+    def _divide_anew(self, members: Members, query: str, demand: Demand | None) -> None:
+        """Tell the proxies for which it makes a difference that a demand has changed; None: it is gone."""
+        now, sensors = self._clock(), members.ids()
+        mask, share = (np.zeros(len(sensors), bool), None) if demand is None else _share(demand, sensors)
+        stopped = QueryStopped(query, IdentityMap())
+        started = None if share is None else QueryStarted(query, share, IdentityMap())
+        for place, wanted in enumerate(mask.tolist()):
+            held = members.proxies[place].queries.get(query)
+            if wanted and started is not None and held != share:
+                self._tell(members, place, started, now)
+            elif not wanted and held is not None:
+                self._tell(members, place, stopped, now)
+
     # ---- sensors -----------------------------------------------------------------------------------------------------
 
     def heard(self, stream: str, result: ReadResult) -> None:
@@ -283,7 +320,16 @@ class Fleet:
     def _pace(self, members: Members) -> int:
         demand = self.demand(members.stream.name)
         summary = None if demand is None else demand.summary
+        asked = self._demands.get(members.stream.name, {})
+        # Of an asker with several demands, some sensors have only the slowest.
+        steered = (
+            asked[key].interval
+            for (_, at), keys in self._steered.items()
+            if at == members.stream.name
+            for key in keys
+        )
         intervals = (
+            *steered,
             demand.interval if demand is not None else None,
             members.stream.interval,
             None if summary is None else summary.every,

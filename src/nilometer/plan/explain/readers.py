@@ -155,6 +155,10 @@ def read_acquire(reading: Reading) -> Parameters:
                 wide = parameters["columns"] + parameters.get("reads", ())
                 schema = Schema(tuple(Column(f"{alias}.{c.name}", c.type) for c in wide))
                 parameters["predicate"] = reading.expression(schema)
+            case "SENSORS" if reading.cursor.accept("OF"):
+                name = reading.name()
+                hops = int(parse_number(reading.cursor)) if reading.cursor.accept("HOPS") else 0
+                parameters["of"] = name, hops
             case "SENSORS":
                 parameters["sensors"] = _sensors(reading)
             case _:  # the stream's own acquisition interval, repeated for the reader

@@ -254,6 +254,9 @@ def _acquire(node: logical.Acquire | physical.SpAcquire) -> list[str]:
         clauses.append(f"WHERE {print_expression(node.predicate)}")
     if node.sensors is not None:
         clauses.append(_sensors(node.sensors))
+    if node.of is not None:
+        around = f" HOPS {node.of[1]}" if node.of[1] else ""
+        clauses.append(f"SENSORS OF {print_name(node.of[0])}{around}")
     if isinstance(node, physical.SpAcquire) and node.every is not None:
         clauses.append(f"EVERY {format_duration(node.every)}")
     return clauses
