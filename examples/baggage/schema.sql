@@ -36,3 +36,9 @@ CREATE VIEW decided AS
          AS decision, ARG_MAX(label, ratio) AS label, ln(MAX(ratio)) AS evidence, MAX(seconds) AS seconds,
          MAX(bursts) AS bursts
   FROM evidence GROUP BY id;
+
+-- What a person at the belt does. Every decision is kept with its reason and its evidence, and the dashboard lists it.
+CREATE DECISION act ON (SELECT id, decision, label, evidence, seconds FROM decided) CHOOSE (
+  'open the box' WHEN decision = 'hazard',
+  'scan longer' WHEN decision = 'more',
+  'pass' OTHERWISE);

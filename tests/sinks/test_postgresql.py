@@ -16,7 +16,7 @@ from nilometer.errors import ConfigurationError, DataError, ResourceError
 from nilometer.operators.frames import dtypes
 from nilometer.sinks.registry import sink_for
 from nilometer.sinks.sink import Origin
-from nilometer.types import FLOAT, INT, INT_MINIMUM, STRING, TIME, Column, Schema
+from nilometer.types import FLOAT, INT, INT_MINIMUM, STRING, TIME, Column, Schema, vector_of
 from sinks.results import ALL, Results, everything, plain
 
 pytestmark = pytest.mark.postgres
@@ -105,6 +105,17 @@ def test_values_that_postgresql_does_not_know(results: Results, server: str, sql
         ("4714-11-24 00:00:00+00 BC", "NaN"),
         ("294247-01-10 04:00:54.775807+00", "-Infinity"),
     ]
+
+
+def test_vectors_are_arrays(results: Results, server: str, sql: Sql) -> None:
+    schema = Schema((Column("v", vector_of(FLOAT, 2)), Column("n", vector_of(INT, 3))))
+    rows = {"v": [[0.5, -1e300], None], "n": [[1, 2, INT_MINIMUM], [4, 5, 6]]}
+    sql("CREATE TABLE smoky (v double precision[], n bigint[])")
+    results.commit(pl.DataFrame(rows, schema=dtypes(schema)), schema)
+    results.deliver(f"{server}?table=smoky")
+    assert sql("SELECT v, n FROM smoky") == [([0.5, -1e300], [1, 2, INT_MINIMUM]), (None, [4, 5, 6])]
+    results.deliver(f"{server}?table=fresh")
+    assert sql("SELECT v[1], n[2] FROM fresh") == [(0.5, 2.0), (None, 5.0)]
 
 
 def test_it_goes_on_and_several_fill_one_table(

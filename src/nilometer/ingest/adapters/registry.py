@@ -1,12 +1,19 @@
 """Chooses a stream's adapter by the scheme of its URL.
 
-A new adapter is a class and a line here. The law: an adapter that uses a network is imported only when a URL
-asks for it.
+A new adapter is a class and a line here. An installed package brings one without a line here: it names a scheme in
+the entry point group `nilometer.adapters` (STEAM section 3.3 lets the user supply InitStream, ReadStream and
+CloseStream), such as
+
+    [project.entry-points."nilometer.adapters"]
+    serial = "my_package.serial:SerialAdapter"
+
+The law: an adapter that uses a network is imported only when a URL asks for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
 
 from nilometer.catalog.address import Address
 from nilometer.catalog.extents import Stream
@@ -40,7 +47,12 @@ def _file(stream: Stream, address: Address, clock: Clock, _: str | None) -> Adap
     return ReplayAdapter(stream, address, clock)
 
 
-SCHEMES: dict[str, Callable[[Stream, Address, Clock, str | None], Adapter]] = {
+Maker = Callable[[Stream, Address, Clock, str | None], Adapter]
+"""Makes an adapter of a stream, its address, the clock, and the identity of the data directory."""
+
+GROUP = "nilometer.adapters"
+
+SCHEMES: dict[str, Maker] = {
     "mqtt": _mqtt,
     "mqtts": _mqtt,
     "http": _http,
@@ -50,6 +62,31 @@ SCHEMES: dict[str, Callable[[Stream, Address, Clock, str | None], Adapter]] = {
     "file": _file,
     "directory": _file,
 }
+
+
+def installed() -> dict[str, EntryPoint]:
+    """The schemes that installed packages bring. Those of ours come first: no package can take `mqtt` over."""
+    return {found.name: found for found in entry_points(group=GROUP) if found.name not in SCHEMES}
+
+
+def _maker(scheme: str) -> Maker:
+    if scheme in SCHEMES:
+        return SCHEMES[scheme]
+    brought = installed()
+    if scheme not in brought:
+        raise ConfigurationError(
+            f"no adapter for '{scheme}://'",
+            hint=near_misses(scheme, [*SCHEMES, *brought, "generate"])
+            or f"an installed package brings one by the entry point group {GROUP}",
+        )
+    try:
+        maker: Maker = brought[scheme].load()
+    except Exception as error:  # whatever a stranger's module does when it is imported
+        raise ConfigurationError(
+            f"the adapter for '{scheme}://' cannot be loaded",
+            detail=f"{brought[scheme].value}: {type(error).__name__}: {error}",
+        ) from error
+    return maker
 
 
 def adapter_for(
@@ -72,8 +109,4 @@ def adapter_for(
     address = Address.parse(url)
     if address.scheme == "generate":
         return generate_adapter(stream, address, clock, generators or {})
-    if address.scheme not in SCHEMES:
-        raise ConfigurationError(
-            f"no adapter for '{address.scheme}://'", hint=near_misses(address.scheme, [*SCHEMES, "generate"])
-        )
-    return SCHEMES[address.scheme](stream, address, clock, identity)
+    return _maker(address.scheme)(stream, address, clock, identity)

@@ -411,6 +411,8 @@ class ExpressionBinder:
 
     def _clash_hint(self, one: Type, other: Type) -> str | None:
         kinds = {one.kind, other.kind}
+        if kinds == {Kind.VECTOR}:
+            return "vectors of one length are compared by = and !=; norm(v) is a number"
         if Kind.TIME in kinds and kinds & {Kind.INT, Kind.FLOAT}:
             return "write a moment as TIME '2026-01-31T12:00:00Z', or compare with now - 15 MINUTES"
         if Kind.TIME in kinds and Kind.STRING in kinds:
