@@ -30,8 +30,27 @@ from nilometer.algebra.table_functions.phenomena import (
     SUMMARY,
     TOTALS,
 )
+from nilometer.algebra.table_functions import (
+    CLUSTERS,
+    DISCORDS,
+    MOTIFS,
+    OUTLIERS,
+    PATTERNS,
+    PERIODS,
+    SIMILAR_TO,
+    SUBSEQUENCES,
+)
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now
+from nilometer.mining.clusters import ClusterCentres, Clusters
+from nilometer.mining.discords import Discords, TopDiscords
+from nilometer.mining.motifs import Motifs
+from nilometer.mining.occurrences import Occurrences
+from nilometer.mining.outliers import Outliers
+from nilometer.mining.patterns import Patterns
+from nilometer.mining.periods import Periods
+from nilometer.mining.similar_to import NearestTo, SimilarTo
+from nilometer.mining.subsequences import Subsequences
 from nilometer.operators.aggregate import Aggregate
 from nilometer.operators.analytic.analytic import Analytic
 from nilometer.operators.analytic.running import RunningAnalytic
@@ -230,6 +249,20 @@ def tracked(
     return InTwoSteps(Track(phenomenon(function, options), first.schema, beside), first)
 
 
+def mined(
+    function: TableFunction,
+    column: str,
+    window: int | FunctionFrame | None = FunctionFrame(12, 0, 2, True),  # noqa: B008 - frozen
+    id_type: Type = INT,
+    **options: OptionValue,
+) -> FunctionCall:
+    """A call of a mining function over R, by slots of one tick unless the options say otherwise."""
+    words = {word.replace("_", " "): value for word, value in options.items()}
+    slots = {"EVERY": 1} if any(each.name == "EVERY" for each in function.options) else {}
+    return FunctionCall(function, "Q", id_type, (column,), function.settle(slots | words), window)
+
+
+FREQUENT = mined(SUBSEQUENCES, "R.kind", LENGTH=(1, 2), SUPPORT=2)
 NEAR_BY = Schema((Column("near.from_id", INT), Column("near.to_id", INT)))
 
 
@@ -414,6 +447,85 @@ CASES: list[Case] = [
         (Input(STREAM, AIR), Input(TABLE, NEAR_BY)),
     ),
     Case("silent", Silent(6, "Q", INT, frozenset({1, 2, 9})), (stream_of_r,), TIME),
+    Case("periods", Periods(mined(PERIODS, "R.kind", UP_TO=4, CONFIDENCE=0.3), R), (stream_of_r,)),
+    Case(
+        "periods, segments",
+        Periods(
+            mined(
+                PERIODS,
+                "R.rain",
+                id_type=STRING,
+                UP_TO=3,
+                SEGMENTS=True,
+                CONFIDENCE=0.0,
+                FILL=2,
+                BREAKS=(0.05,),
+            ),
+            R,
+        ),
+        (named,),
+    ),
+    Case("discords", Discords(mined(DISCORDS, "R.rain", 12, LENGTH=3, FILL=3), R), (stream_of_r,), TIME),
+    Case(
+        "discords, the greatest",
+        TopDiscords(mined(DISCORDS.meant(["TOP"]), "R.depth", LENGTH=2, TOP=2, RAW=True, FILL=2), R),
+        (stream_of_r,),
+    ),
+    Case("motifs", Motifs(mined(MOTIFS, "R.rain", LENGTH=2, TOP=2, FILL=2), R), (stream_of_r,)),
+    Case("patterns", Patterns(mined(PATTERNS, "R.kind", PERIOD=3, CONFIDENCE=0.2), R), (stream_of_r,)),
+    Case(
+        "patterns, all so far",
+        Patterns(
+            mined(
+                PATTERNS,
+                "R.rain",
+                FunctionFrame(None, 0, 3, False),
+                PERIOD=4,
+                CONFIDENCE=0.1,
+                LEVELS=(2, 0.0, 0.1),
+            ),
+            R,
+        ),
+        (stream_of_r,),
+    ),
+    Case("occurrences", Occurrences(FREQUENT.lower, R), (stream_of_r,)),
+    Case(
+        "subsequences",
+        InTwoSteps(Subsequences(FREQUENT, FREQUENT.lower.schema(R)), Occurrences(FREQUENT.lower, R)),
+        (stream_of_r,),
+    ),
+    Case(
+        "like an example",
+        SimilarTo(mined(SIMILAR_TO, "R.rain", None, EXAMPLE=(1.0, 3.0), WITHIN=1.5, FILL=2), R),
+        (stream_of_r,),
+        TIME,
+    ),
+    Case(
+        "most like an example",
+        NearestTo(mined(SIMILAR_TO.meant(["NEAREST"]), "R.rain", EXAMPLE=(1.0, 3.0), NEAREST=2, FILL=2), R),
+        (stream_of_r,),
+    ),
+    Case(
+        "clusters",
+        Clusters(mined(CLUSTERS, "R.rain", None, RADIUS=0.02, HALF_LIFE=9, MOST=3), R),
+        (stream_of_r,),
+        TIME,
+    ),
+    Case(
+        "centres of clusters",
+        ClusterCentres(
+            mined(
+                CLUSTERS.meant(["CENTRES"]),
+                "R.rain",
+                FunctionFrame(None, 0, 3, False),
+                RADIUS=0.02,
+                CENTRES=True,
+            ),
+            R,
+        ),
+        (stream_of_r,),
+    ),
+    Case("outliers", Outliers(mined(OUTLIERS, "R.rain", 9, AFTER=1, DEVIATIONS=1.0), R), (stream_of_r,)),
     Case("session", Session(R, 1, "Q", INT), (stream_of_r,)),
     Case("session of a key", Session(R, 2, "Q", INT, ("R.kind",)), (stream_of_r,)),
     *(

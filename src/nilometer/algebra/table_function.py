@@ -10,6 +10,7 @@ declaration (`algebra/table_functions`), an operator and a naive twin; no code b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Collection as Collection_
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from typing import Final
@@ -306,6 +307,9 @@ class TableFunction:
         of this declaration, or of the name that CREATE PHENOMENON gave them.
     behind
         Of such a function: the options that are written behind the definition or its name.
+    windows_if, windows
+        Of a function with two kinds of rows: with the option `windows_if` a call means `windows`, a function of the
+        same name and options that returns windows.
     wants, window_hint
         For the hint if a column is missing: a description of its columns ("the column to compare"). For the
         hint if a window is missing: an example of a window and its meaning.
@@ -330,6 +334,8 @@ class TableFunction:
     first: TableFunction | None = None
     defined: TableFunction | None = None
     behind: tuple[str, ...] = ()
+    windows_if: str = ""
+    windows: TableFunction | None = None
     wants: str = "a column"
     window_hint: str = "[RANGE 1 HOUR]"
     refuses: Callable[[FunctionCall, Schema], Refusal | None] = _nothing_to_refuse
@@ -371,6 +377,10 @@ class TableFunction:
     def own(self) -> TableFunction:
         """The function with the options that are written behind what it is a function of."""
         return replace(self, options=tuple(each for each in self.options if each.name in self.behind))
+
+    def meant(self, words: Collection_[str]) -> TableFunction:
+        """The function that a call with these options means."""
+        return self.windows if self.windows is not None and self.windows_if in words else self
 
     def option(self, word: str) -> Option:
         """The option of that word."""

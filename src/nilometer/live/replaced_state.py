@@ -1,6 +1,7 @@
 """Where the state of a changed query comes from: its old state, the logs, or nothing.
 
-KEEP      both plans are equal up to their last operator with a state: the new one takes the old one's state
+KEEP      both plans are equal up to their last operator with a state, but for thresholds (`emission_only`): the new one
+          takes the old one's state
 BACKFILL  the logs are read again, and the answers on the way discarded, so that the first window is complete
 EMPTY     the new version begins with an empty state
 
@@ -20,10 +21,9 @@ from nilometer.language import ast, parse, print_statement
 from nilometer.live.recovery import Before, Recovered
 from nilometer.live.standing import result_log
 from nilometer.live.starts import offset_at
-from nilometer.live.versions import Version, version_of
+from nilometer.live.versions import Version, identity, version_of
 from nilometer.log import Offset, StreamLog
 from nilometer.plan import physical
-from nilometer.plan.explain import explain_text
 
 if TYPE_CHECKING:
     from nilometer.live.declarations import CompiledQuery, Declarations
@@ -60,10 +60,11 @@ class NewState:
 
 
 def state_identity(plan: physical.Node) -> str:
-    """The plan below its last operators without a state. Plans of equal identity have equal states."""
+    """The plan below its last operators without a state, without the options of table functions that only decide what is
+    emitted (CONFIDENCE, TOP). Plans of equal identity have equal states."""
     while isinstance(plan, _STATELESS):
         plan = plan.input
-    return explain_text(plan)
+    return identity(plan, emission=False)
 
 
 def versions_of_same_state(
@@ -91,7 +92,7 @@ def check_keep(
     if not any(last is None or version.same_plan(last.version) for version in same):
         raise ConfigurationError(
             "the new text has another state than the old one, so there is none to keep",
-            detail="KEEP STATE is for changes behind the last window, join or function: SELECT and HAVING",
+            detail="KEEP STATE is for changes behind the last window, join or function: SELECT, HAVING and thresholds",
             hint="leave KEEP STATE out: the state is then rebuilt from the logs",
         )
 

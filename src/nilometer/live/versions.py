@@ -134,6 +134,7 @@ def _described(value: Any, emission: bool) -> Any:
             return ["TableFunction", value.name]
         case FunctionCall() if not emission:
             quiet = {option.word for option in value.function.all_options if option.emission_only}
+            quiet |= {each.name for each in value.function.options if each.emission_only}
             kept = tuple(each for each in value.options if each[0] not in quiet)
             return ["FunctionCall", _fields(value, emission) | {"options": _described(kept, emission)}]
         case tuple() | list():

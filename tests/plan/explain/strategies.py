@@ -295,6 +295,7 @@ def calls(draw: st.DrawFn, function: TableFunction, numbers: list[str], alias: s
         if not optional or draw(st.booleans()):
             values = tuple(draw(_option_value(option, k)) for k in option.pieces if isinstance(k, OptionKind))
             given[option.word] = True if not values else values if len(values) > 1 else values[0]
+    function = function.meant(given)
     own = st.builds(OwnWindow, st.sampled_from(numbers), st.sampled_from(list(UNITS.values())))
     start, end = sorted((draw(lengths), draw(lengths)), reverse=True)
     windows: dict[Windowing, st.SearchStrategy[int | OwnWindow | Frame | None]] = {

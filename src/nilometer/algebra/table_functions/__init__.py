@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from nilometer.algebra.table_function import TableFunction
+from nilometer.algebra.table_functions.clusters import CLUSTERS
+from nilometer.algebra.table_functions.discords import DISCORDS, MOTIFS
 from nilometer.algebra.table_functions.latest import LATEST
 from nilometer.algebra.table_functions.phenomena import (
     ARRIVALS,
@@ -19,31 +21,45 @@ from nilometer.algebra.table_functions.phenomena import (
     PREDICT,
     SUMMARY,
 )
+from nilometer.algebra.table_functions.outliers import OUTLIERS
+from nilometer.algebra.table_functions.patterns import PATTERNS
+from nilometer.algebra.table_functions.periods import PERIODS
 from nilometer.algebra.table_functions.resample import RESAMPLE
 from nilometer.algebra.table_functions.session import SESSION
 from nilometer.algebra.table_functions.silent import SILENT
 from nilometer.algebra.table_functions.similar import SIMILAR
+from nilometer.algebra.table_functions.similar_to import SIMILAR_TO
+from nilometer.algebra.table_functions.subsequences import SUBSEQUENCES
+
+MINING: Final = (PERIODS, PATTERNS, SUBSEQUENCES, OUTLIERS, DISCORDS, MOTIFS, SIMILAR_TO, CLUSTERS)
 
 TABLE_FUNCTIONS: Final[dict[str, TableFunction]] = {
     each.name: each
     for each in (
         *(SIMILAR, SILENT, LATEST, RESAMPLE, SESSION),
         *(PHENOMENA, CURRENT, PREDICT, ARRIVALS, MEMBERSHIP, SUMMARY),
+        *MINING,
     )
 }
 
 
 def operators() -> dict[str, TableFunction]:
-    """All functions by the name of their operator; a function of two operators is listed with both."""
-    both = (part for each in TABLE_FUNCTIONS.values() for part in (each.first, each) if part is not None)
-    return {part.operator: part for part in both}
+    """All functions by the name of their operator; a function of several operators is listed with each."""
+    parts = (part for each in TABLE_FUNCTIONS.values() for part in (each.first, each, each.windows))
+    return {part.operator: part for part in parts if part is not None}
 
 
 __all__ = [
     "ARRIVALS",
+    "CLUSTERS",
     "CURRENT",
+    "DISCORDS",
     "LATEST",
     "MEMBERSHIP",
+    "MOTIFS",
+    "OUTLIERS",
+    "PATTERNS",
+    "PERIODS",
     "PHENOMENA",
     "PREDICT",
     "RESAMPLE",
@@ -51,6 +67,8 @@ __all__ = [
     "SILENT",
     "SIMILAR",
     "SUMMARY",
+    "SIMILAR_TO",
+    "SUBSEQUENCES",
     "TABLE_FUNCTIONS",
     "operators",
 ]

@@ -6,6 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nilometer.dataflow.dataflow import Dataflow
+from nilometer.mining.clusters import ClusterCentres, Clusters
+from nilometer.mining.discords import Discords, TopDiscords
+from nilometer.mining.motifs import Motifs
+from nilometer.mining.occurrences import Occurrences
+from nilometer.mining.outliers import Outliers
+from nilometer.mining.patterns import Patterns
+from nilometer.mining.periods import Periods
+from nilometer.mining.similar_to import NearestTo, SimilarTo
+from nilometer.mining.subsequences import Subsequences
 from nilometer.operators.last_of_each.latest import Latest
 from nilometer.operators.last_of_each.resample import Resample
 from nilometer.operators.logic import Spec
@@ -23,6 +32,18 @@ SPECS: dict[str, Callable[..., Spec]] = {
     "LATEST": Latest.of,
     "RESAMPLE": Resample.of,
     "SESSION": Session.of,
+    "PERIODS": Periods,
+    "PATTERNS": Patterns,
+    "OUTLIERS": Outliers,
+    "DISCORDS": Discords,
+    "TOP_DISCORDS": TopDiscords,
+    "MOTIFS": Motifs,
+    "SUBSEQUENCES_OCCUR": Occurrences,
+    "SUBSEQUENCES": Subsequences,
+    "SIMILAR_TO": SimilarTo,
+    "NEAREST_TO": NearestTo,
+    "CLUSTERS": Clusters,
+    "CLUSTER_CENTRES": ClusterCentres,
     "PH_CANDIDATES": Candidates,
     "PH_SOURCES": Candidates.with_places,
     "PH_TOTALS": Totals,

@@ -35,7 +35,7 @@ from nilometer.types import INT, MICROSECOND, UNITS, Column, Kind, OwnWindow, fo
 
 def bind_call(context: Context, source: ast.FunctionSource, inner: Relation) -> FunctionCall:
     """The call of a function over a stream."""
-    function = TABLE_FUNCTIONS[source.name]
+    function = TABLE_FUNCTIONS[source.name].meant([setting.word for setting in source.settings])
     columns = tuple(find_column(context, name, inner).name for name in source.columns)
     if function.all_columns:
         shown = columns or inner.visible
@@ -51,13 +51,20 @@ def bind_call(context: Context, source: ast.FunctionSource, inner: Relation) -> 
         options,
         sensors=_sensors(context, inner) if function.sensors else frozenset(),
     )
-    refusal = function.refuses(call, inner.node.schema)
+    _check(context, source, inner, call)
+    call = replace(call, window=_window(context, source, function, inner))
+    _check(context, source, inner, call)
+    return call
+
+
+def _check(context: Context, source: ast.FunctionSource, inner: Relation, call: FunctionCall) -> None:
+    """Refuse what the function refuses: first without the window, then with it."""
+    refusal = call.function.refuses(call, inner.node.schema)
     if refusal is not None:
         named = refusal.column is not None and bool(source.columns)
         place = source.columns[refusal.column] if named else source  # type: ignore[index]
         message = refusal.message.replace("{column}", place.text if isinstance(place, ast.Name) else "")
         context.fail(message, place, hint=refusal.hint)
-    return replace(call, window=_window(context, source, function, inner))
 
 
 def find_column(context: Context, name: ast.Name, inner: Relation) -> Column:
@@ -228,7 +235,7 @@ def _window(
         case Windowing.REACH:
             return _reach(context, source, inner)
         case _:
-            return _frame(context, source, inner)
+            return _frame(context, source, function, inner)
 
 
 def _reach(context: Context, source: ast.FunctionSource, inner: Relation) -> int | OwnWindow:
@@ -274,12 +281,12 @@ def _own_window(context: Context, amount: ast.Amount, column: Column) -> OwnWind
     return OwnWindow(column.name, UNITS[amount.unit])
 
 
-def _frame(context: Context, source: ast.FunctionSource, inner: Relation) -> Frame:
+def _frame(context: Context, source: ast.FunctionSource, function: TableFunction, inner: Relation) -> Frame:
     """The windows at which the function is evaluated; without SLIDE, one at every interval of the stream."""
-    hint = f"write {source.name}(...) {TABLE_FUNCTIONS[source.name].window_hint}"
+    hint = f"write {source.name}(...) {function.window_hint}"
     if source.window is None:
         interval = expected_interval(inner)
-        if TABLE_FUNCTIONS[source.name].unbounded and interval is not None:
+        if function.unbounded and interval is not None:
             return Frame(None, 0, interval, False)
         context.fail(f"{source.name} needs a window", source, hint=hint)
     window = window_over(context, source.window, inner.node)

@@ -330,6 +330,7 @@ def _function_call(reading: Reading, function: TableFunction) -> FunctionCall:
         cursor.expect(";")
         columns = _several(reading, reading.name)
         given |= _settings(cursor, function)
+    function = function.meant(given)
     defaults = [each.default for each in function.options if isinstance(each, Choice)]
     while cursor.accept(";"):
         if cursor.accept("SENSORS"):

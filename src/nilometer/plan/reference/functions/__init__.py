@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from nilometer.plan.reference.functions.clusters import clusters
+from nilometer.plan.reference.functions.discords import discords, motifs
 from nilometer.plan.reference.functions.latest import latest
 from nilometer.plan.reference.functions.phenomena import (
     arrivals,
@@ -17,10 +19,15 @@ from nilometer.plan.reference.functions.phenomena import (
     predict,
     summary,
 )
+from nilometer.plan.reference.functions.outliers import outliers
+from nilometer.plan.reference.functions.patterns import patterns
+from nilometer.plan.reference.functions.periods import periods
 from nilometer.plan.reference.functions.resample import resample
 from nilometer.plan.reference.functions.session import session
 from nilometer.plan.reference.functions.silent import silent
 from nilometer.plan.reference.functions.similar import similar
+from nilometer.plan.reference.functions.similar_to import similar_to
+from nilometer.plan.reference.functions.subsequences import subsequences
 
 Naive = Callable[..., list[Any]]
 """(node, tuples, first_tick, watermark) -> rows of a stream, or evaluations of windows, in order. A function that
@@ -38,4 +45,12 @@ NAIVE: dict[str, Naive] = {
     "ARRIVALS": arrivals,
     "MEMBERSHIP": membership,
     "SUMMARY": summary,
+    "PERIODS": periods,
+    "PATTERNS": patterns,
+    "OUTLIERS": outliers,
+    "DISCORDS": discords,
+    "MOTIFS": motifs,
+    "SUBSEQUENCES": subsequences,
+    "SIMILAR_TO": similar_to,
+    "CLUSTERS": clusters,
 }

@@ -1,0 +1,165 @@
+"""SUBSEQUENCES: runs of symbols that many sources have (STEAM 7.2, "appearing across all incoming streams").
+
+A subsequence is `LENGTH a TO b` slots in a row; with GAPS g, up to g slots are left out between neighbours. A gap in the
+data breaks it. Its support is the number of sources that have it in the window, of those with a reading there. It is
+written like a pattern: `abc`, or `on off on` if a symbol has several characters.
+
+Two steps: each source's occurrences, then, in one place, how many sources have them.
+"""
+
+from __future__ import annotations
+
+from nilometer.algebra.table_function import (
+    BY_SOURCE,
+    REQUIRED,
+    Choice,
+    Frame,
+    FunctionCall,
+    Option,
+    OptionKind,
+    Output,
+    Refusal,
+    TableFunction,
+    Undivided,
+    Windowing,
+)
+from nilometer.algebra.table_functions.sequences import EVERY, FILL, SYMBOL_OPTIONS, refuses_symbols
+from nilometer.types import INT, STRING, TIME, Column, Schema
+
+SUPPORT = "SUPPORTED BY"
+ALL, NUMBER, PERCENT = "SUPPORT ALL", "SUPPORT", "SUPPORT PERCENT"
+MOST_FORMS = 1_000
+"""How many ways there may be to leave slots out."""
+
+
+def _columns(_call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
+    return (
+        Column("sequence", STRING),
+        Column("length", INT),
+        Column("sources", INT),
+        Column("count", INT),
+        Column("first", TIME),
+        Column("last", TIME),
+    )
+
+
+def _occurrences(call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
+    """`sequence` NULL: the source has a reading in that slot."""
+    return (
+        Column("id", call.id_type),
+        Column("sequence", STRING),
+        Column("length", INT),
+        Column("begin", INT),
+        Column("end", INT),
+    )
+
+
+def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
+    lengths, gaps = call["LENGTH"], call["GAPS"]
+    assert isinstance(lengths, tuple)
+    assert isinstance(gaps, int)
+    low, high = lengths
+    assert isinstance(low, int)
+    assert isinstance(high, int)
+    if not 1 <= low <= high <= 1_000:
+        return Refusal("LENGTH needs two lengths, the smaller first", "such as LENGTH 2 TO 5")
+    forms = sum((gaps + 1) ** (length - 1) for length in range(low, min(high, 20) + 1))
+    if forms > MOST_FORMS or (high > 20 and gaps):
+        return Refusal(
+            f"GAPS {gaps} and LENGTH {low} TO {high} have {forms:,} forms or more",
+            f"at most {MOST_FORMS:,}: use fewer GAPS or a smaller LENGTH",
+        )
+    if isinstance(call.window, Frame) and call.window.start is None:
+        return Refusal(
+            "SUBSEQUENCES needs a window with a beginning", "such as [RANGE 1 HOUR SLIDE 1 MINUTE]"
+        )
+    return refuses_symbols(call, input)
+
+
+OCCURRENCES = TableFunction(
+    name="SUBSEQUENCES",
+    description="the occurrences of each source's subsequences",
+    example="SUBSEQUENCES(air, pm25 BREAKS (12, 35) LENGTH 2 TO 4) [RANGE 1 HOUR SLIDE 5 MINUTES]",
+    gives=_occurrences,
+    output=Output.EVENTS,
+    divides=BY_SOURCE,
+    options=(
+        Option(
+            "LENGTH",
+            (OptionKind.WHOLE, "TO", OptionKind.WHOLE),
+            default=REQUIRED,
+            needs="two whole numbers",
+            example="2 TO 5",
+            meaning="the shortest and the longest, in slots",
+        ),
+        Option(
+            "GAPS",
+            OptionKind.WHOLE,
+            default=0,
+            least=0,
+            most=9,
+            example="1",
+            meaning="how many slots may be left out between neighbours",
+        ),
+        EVERY,
+        FILL,
+        SYMBOL_OPTIONS,
+        Choice(
+            SUPPORT,
+            (
+                Option(ALL, emission_only=True, meaning="every source with a reading in the window has it"),
+                Option(
+                    NUMBER,
+                    OptionKind.WHOLE,
+                    least=1,
+                    emission_only=True,
+                    needs="a whole number of sources",
+                    example="3",
+                    meaning="at least so many sources have it",
+                ),
+                Option(
+                    PERCENT,
+                    OptionKind.NUMBER,
+                    least=0,
+                    most=100,
+                    emission_only=True,
+                    example="80",
+                    meaning="at least this part of the sources has it",
+                ),
+            ),
+            default=ALL,
+            emission_only=True,
+        ),
+    ),
+    windowing=Windowing.FRAME,
+    algorithm="SUBSEQUENCES_OCCUR",
+    wants="the column of the symbols",
+    window_hint="[RANGE 1 HOUR SLIDE 5 MINUTES]: how far back, and how often",
+    refuses=_refuses,
+)
+
+SUBSEQUENCES = TableFunction(
+    name="SUBSEQUENCES",
+    description="runs of symbols that many sources have",
+    example=OCCURRENCES.example,
+    gives=_columns,
+    output=Output.WINDOWS,
+    divides=Undivided("counts the sources that have a subsequence"),
+    options=OCCURRENCES.options,
+    windowing=Windowing.FRAME,
+    first=OCCURRENCES,
+    wants=OCCURRENCES.wants,
+    window_hint=OCCURRENCES.window_hint,
+    refuses=_refuses,
+)
+
+
+def supported(call: FunctionCall, sources: int, heard: int) -> bool:
+    """Whether so many of the sources that were heard are enough."""
+    match call[SUPPORT], call[NUMBER], call[PERCENT]:
+        case "SUPPORT", int(number), _:
+            return sources >= number
+        case "SUPPORT PERCENT", _, float(percent):
+            return 100 * sources >= percent * heard
+        case _:
+            return sources == heard

@@ -1,0 +1,60 @@
+"""Every mining function, over random sensors: the naive twin, the gateway and restarted buckets agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from mining.hosts import agree, readings
+
+UNSHRUNK = (Phase.explicit, Phase.generate)
+"""A counter-example is short anyway, and every attempt to shrink it runs six hosts."""
+
+QUERIES = (
+    "SELECT * FROM PERIODS(s, x UP TO 4 CONFIDENCE 0.5) [RANGE 12 SECONDS SLIDE 2 SECONDS]",
+    "SELECT * FROM PERIODS(s, x UP TO 9 CONFIDENCE 0 ALL FILL 2) [RANGE 7 SECONDS SLIDE 1 SECOND]",
+    "SELECT * FROM PERIODS(s, v LEVELS 2 BETWEEN 0 AND 3 UP TO 4 EVERY 2 SECONDS) [RANGE 15 SECONDS SLIDE 1500 MILLISECONDS]",
+    "SELECT * FROM PERIODS(m, v BREAKS (1, 2) UP TO 5 SEGMENTS CONFIDENCE 0.3 FILL 1) [RANGE 20 SECONDS SLIDE 3 SECONDS]",
+    "SELECT * FROM PERIODS(s, n UP TO 6 SEGMENTS PEAKS CONFIDENCE 0.2) [RANGE 14 SECONDS SLIDE 1 SECOND]",
+    "SELECT * FROM OUTLIERS(s, v AFTER 2 DEVIATIONS 1) [RANGE 6 SECONDS]",
+    "SELECT * FROM DISCORDS(s, v LENGTH 3 FILL 1) [RANGE 9 SECONDS]",
+    "SELECT * FROM DISCORDS(m, n LENGTH 2 RAW) [RANGE 6 SECONDS]",
+    "SELECT * FROM DISCORDS(s, n LENGTH 2 TOP 2 FILL 1) [RANGE 9 SECONDS SLIDE 2 SECONDS]",
+    "SELECT * FROM MOTIFS(s, n LENGTH 3 TOP 2 FILL 2) [RANGE 12 SECONDS SLIDE 1 SECOND]",
+    "SELECT * FROM MOTIFS(s, v LENGTH 2 RAW EVERY 2 SECONDS) [RANGE 13 SECONDS SLIDE 3 SECONDS]",
+    "SELECT * FROM PATTERNS(s, x PERIOD 3 CONFIDENCE 0.3) [RANGE 14 SECONDS SLIDE 2 SECONDS]",
+    "SELECT * FROM PATTERNS(s, n PERIOD 4 CONFIDENCE 0.2 MAXIMAL FILL 1 MOST LETTERS 3) [UNBOUNDED SLIDE 3 SECONDS]",
+    "SELECT * FROM PATTERNS(m, v LEVELS 12 BETWEEN 0 AND 3 PERIOD 2 CONFIDENCE 0.1 ACROSS SOURCES) [RANGE 12 SECONDS SLIDE 3 SECONDS]",
+    "SELECT * FROM SIMILAR_TO(s, v, (1, 2, 1) WITHIN 1.8 FILL 1)",
+    "SELECT * FROM SIMILAR_TO(m, n, (0, 1) WITHIN 1 RAW)",
+    "SELECT * FROM SIMILAR_TO(s, n, (0, 1, 2) NEAREST 2 FILL 1) [RANGE 9 SECONDS SLIDE 2 SECONDS]",
+    "SELECT * FROM CLUSTERS(s, n, v RADIUS 0.7 MOST 3 HALF LIFE 4 SECONDS)",
+    "SELECT cluster, weight, radius FROM CLUSTERS(s, n, v RADIUS 1 CENTRES MOST 4) [UNBOUNDED SLIDE 4 SECONDS]",
+    "SELECT * FROM SUBSEQUENCES(s, x LENGTH 1 TO 3 SUPPORT 2 FILL 1) [RANGE 8 SECONDS SLIDE 2 SECONDS]",
+    "SELECT * FROM SUBSEQUENCES(m, v LEVELS 12 BETWEEN 0 AND 3 LENGTH 2 TO 2 GAPS 1) [RANGE 9 SECONDS SLIDE 3 SECONDS]",
+    "SELECT * FROM SUBSEQUENCES(s, n LENGTH 1 TO 2 SUPPORT PERCENT 60) [RANGE 6 SECONDS SLIDE 1 SECOND]",
+    "SELECT * FROM OUTLIERS(m, n AFTER 3 DEVIATIONS 0.5) [RANGE 30 SECONDS]",
+)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_all_hosts_agree(text: str) -> None:
+    found = 0
+
+    @settings(max_examples=4, deadline=None, phases=UNSHRUNK)
+    @given(readings())
+    def check(rows: list[dict[str, Any]]) -> None:
+        nonlocal found
+        found += len(agree(text, rows))
+
+    check()
+    assert found, "a query that finds nothing shows nothing"
+
+
+@settings(max_examples=5, deadline=None, phases=UNSHRUNK)
+@given(readings(most=8), st.sampled_from(QUERIES))
+def test_short_logs(rows: list[dict[str, Any]], text: str) -> None:
+    agree(text, rows)
