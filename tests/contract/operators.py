@@ -40,6 +40,14 @@ from nilometer.algebra.table_functions import (
     SIMILAR_TO,
     SUBSEQUENCES,
 )
+from nilometer.algebra.table_functions.phenomena import (
+    ARRIVALS,
+    CANDIDATES,
+    CURRENT,
+    MEMBERSHIP,
+    PHENOMENA,
+    PREDICT,
+)
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now
 from nilometer.mining.clusters import ClusterCentres, Clusters
