@@ -23,6 +23,8 @@ def reproduce(
             metavar="NAME",
             help="One of snee-forms, snee, snee-placement, snee-losses, snee-motes, fjords, fjords-power, "
             "steam, steam-buffer, idhm, snjoin, snjoin-central, snjoin-costs, snjoin-network, snjoin-phenomena, dhtjoin.",
+            "steam, steam-buffer, steam-mining, snjoin, snjoin-central, snjoin-costs, snjoin-network, "
+            "snjoin-phenomena.",
         ),
     ],
     json: JsonOption = False,

@@ -41,6 +41,13 @@ def steam(plot: Path | None = None) -> dict[str, Any]:
     return reproduce(plot=plot)
 
 
+def steam_mining() -> dict[str, Any]:
+    """STEAM's mining operators: goldens, and real series where they are at hand."""
+    from nilometer.laboratory.reproductions.steam_mining import steam_mining as reproduce
+
+    return reproduce()
+
+
 def fjords(plot: Path | None = None) -> dict[str, Any]:
     """Fjords' combined queries. `plot` is the path for a picture of the figures."""
     from nilometer.laboratory.reproductions.fjords import fjords as reproduce
@@ -134,6 +141,7 @@ REPRODUCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "steam": steam,
     "steam-buffer": steam_buffer,
     "idhm": idhm,
+    "steam-mining": steam_mining,
     "snjoin": snjoin,
     "snjoin-central": snjoin_central,
     "snjoin-costs": snjoin_costs,
