@@ -487,9 +487,9 @@ CASES: list[Case] = [
             mined(
                 PATTERNS,
                 "R.rain",
-                FunctionFrame(None, 0, 3, False),
+                FunctionFrame(None, 0, 20, False),
                 PERIOD=4,
-                CONFIDENCE=0.1,
+                CONFIDENCE=0.3,
                 LEVELS=(2, 0.0, 0.1),
             ),
             R,
@@ -525,7 +525,7 @@ CASES: list[Case] = [
             mined(
                 CLUSTERS.meant(["CENTRES"]),
                 "R.rain",
-                FunctionFrame(None, 0, 3, False),
+                FunctionFrame(None, 0, 20, False),
                 RADIUS=0.02,
                 CENTRES=True,
             ),

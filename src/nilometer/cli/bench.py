@@ -21,6 +21,7 @@ def bench(
         typer.Argument(
             metavar="NAME",
             help="One of operators, edge, memory, placement, simulator, queries, http, sensorthings, phenomena, prediction, compression, truth, guided, overlay, joins, spark.",
+            help="One of operators, edge, memory, placement, simulator, queries, http, sensorthings, phenomena, mining, prediction, joins, spark.",
         ),
     ],
     json: JsonOption = False,

@@ -68,7 +68,9 @@ def score(found: pl.DataFrame, labelled: Labelled) -> float:
 
 
 def _of_series(times: np.ndarray, places: np.ndarray, spans: list[tuple[int, int]]) -> float:
-    edges = [(int(np.searchsorted(times, a)), int(np.searchsorted(times, b, side="right")) - 1) for a, b in spans]
+    edges = [
+        (int(np.searchsorted(times, a)), int(np.searchsorted(times, b, side="right")) - 1) for a, b in spans
+    ]
     total = 0.0
     inside = np.zeros(len(places), dtype=np.bool_)
     for begin, end in edges:

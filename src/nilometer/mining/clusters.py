@@ -103,6 +103,11 @@ class MicroClusters:
         known = pl.all_horizontal(*(value.is_not_null() & value.is_finite() for value in values))
         self._waiting.add(rows.with_columns(values).filter(known & pl.col(ID).is_not_null()))
 
+    @property
+    def waiting(self) -> bool:
+        """Whether points wait."""
+        return len(self._waiting) > 0
+
     def take(self, watermark: int) -> tuple[pl.DataFrame, np.ndarray, np.ndarray, np.ndarray]:
         """The points before the watermark, with their clusters, distances, and whether they began them."""
         rows = stream_order(self._waiting.release(watermark), self._columns)
@@ -214,7 +219,8 @@ class ClusterCentresLogic:
         self._since = max(self._since, progress.watermark)
         parts = []
         for tick in ticks.tolist():
-            self._clusters.take(tick + 1)
+            if self._clusters.waiting:
+                self._clusters.take(tick + 1)
             parts.append((tick, self._rows(tick)))
         return output_of(parts, self._output)
 

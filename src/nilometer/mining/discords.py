@@ -139,7 +139,7 @@ class TopDiscordsLogic:
         self._names = tuple(spec.schema.names)
         self._output = frames.window_dtypes(spec.schema)
         self._seen: tuple[int, int] | None = None
-        self._shown = frames.empty(self._output).select(self._names)
+        self._shown = self._nothing = frames.empty(self._output).select(self._names)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._profiles.sequences.add(rows)
@@ -148,6 +148,9 @@ class TopDiscordsLogic:
     def advance(self, progress: Progress) -> Output:
         parts = []
         for tick, first, end in self._windows.due(progress):
+            if self._profiles.sequences.nothing_from(first):
+                parts.append((tick, self._nothing))
+                continue
             for _ in self._profiles.take(end):
                 pass
             if self._seen != (first, end):

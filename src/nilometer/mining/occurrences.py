@@ -82,7 +82,9 @@ class OccurrencesLogic:
     @operator("SUBSEQUENCES")
     def advance(self, progress: Progress) -> Output:
         parts = []
-        for tick, _, end in self._windows.due(progress):
+        for tick, first, end in self._windows.due(progress):
+            if self._sequences.nothing_from(first):
+                continue
             for block in self._sequences.take(end, self._span):
                 parts += [rows.with_columns(pl.lit(tick).alias(TICK)) for rows in self._found(block)]
         self._forget()

@@ -18,6 +18,7 @@ from nilometer.algebra.table_function import Frame, FunctionCall
 from nilometer.algebra.table_functions.patterns import ACROSS, MOST_PATTERNS, MOST_SEGMENTS
 from nilometer.errors import ResourceError
 from nilometer.kernels.patterns import all_frequent
+from nilometer.kernels.slots import NEVER
 from nilometer.mining.sequences import Block, Sequences
 from nilometer.mining.slot_windows import SlotWindows, output_of
 from nilometer.mining.symbols import Symbols
@@ -63,14 +64,14 @@ class PatternsLogic:
         self._output = frames.window_dtypes(spec.schema)
         self._names = spec.schema.names
         self._open = np.full((0, period), -1, dtype=np.int32)
-        self._at = 0  # the segment that is open
+        self._at = NEVER  # the segment that is open
         self._sources = np.empty(0, np.int64)
         self._numbers = np.empty(0, np.int64)  # of the segments, by time
         self._counts = np.empty(0, np.int64)
         self._segments = np.empty((0, period), np.int32)
         self._plain = 0  # how many rows there were when equal ones were last joined
         self._changed = True
-        self._shown = frames.empty(self._output).select(self._names)
+        self._shown = self._nothing = frames.empty(self._output).select(self._names)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._sequences.add(rows)
@@ -79,6 +80,9 @@ class PatternsLogic:
     def advance(self, progress: Progress) -> Output:
         parts = []
         for tick, first, end in self._windows.due(progress):
+            if not len(self._sources) and self._sequences.nothing_from(min(first, self._at * self._period)):
+                parts.append((tick, self._nothing))
+                continue
             whole = end // self._period * self._period  # only whole segments count
             for block in self._sequences.take(whole, self._period):
                 self._take(block)

@@ -68,7 +68,7 @@ class PeriodsLogic:
         self._output = frames.window_dtypes(spec.schema)
         self._names = spec.schema.names
         self._clear()
-        self._shown = self._nothing()
+        self._shown = self._nothing = frames.empty(self._output).select(self._names)
 
     def _clear(self) -> None:
         """All slots have left."""
@@ -90,6 +90,9 @@ class PeriodsLogic:
     def advance(self, progress: Progress) -> Output:
         parts = []
         for tick, first, end in self._windows.due(progress):
+            if self._sequences.nothing_from(first):
+                parts.append((tick, self._nothing))
+                continue
             if self._move(first, end):
                 self._shown = self._rows(end)
             parts.append((tick, self._shown))
@@ -149,9 +152,6 @@ class PeriodsLogic:
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
-    def _nothing(self) -> pl.DataFrame:
-        return frames.empty(self._output).select(self._names)
-
     def _rows(self, end: int) -> pl.DataFrame:
         every, least = self._call["ALL"] is True, self._least
         found = np.empty((1_024, 6), dtype=np.int64)
@@ -170,7 +170,7 @@ class PeriodsLogic:
 
     def _named(self, found: Integers) -> pl.DataFrame:
         if not len(found):
-            return self._nothing()
+            return self._nothing
         source, period, code, place, count, of = (pl.Series(column) for column in found.T.copy())
         every, none = self._sequences.every, code < 0
         symbol = self._symbols.decode(code.set(none, None))

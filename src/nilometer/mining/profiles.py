@@ -18,6 +18,7 @@ from nilometer.algebra.table_function import Frame, FunctionCall
 from nilometer.algebra.table_functions.discords import zone
 from nilometer.errors import ResourceError
 from nilometer.kernels.left_profile import NONE, extend
+from nilometer.kernels.slots import NEVER
 from nilometer.memory import budget
 from nilometer.mining.sequences import Sequences
 from nilometer.operators import frames
@@ -41,7 +42,7 @@ class Profiles:
         self.slots = whole // self.sequences.every
         self._raw = call["RAW"] is True
         self.sums = np.empty(self.slots, dtype=np.float64)
-        self.base = self.end = 0
+        self.base = self.end = NEVER
         self._arrange(0)
 
     def _arrange(self, sources: int) -> None:

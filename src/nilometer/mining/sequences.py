@@ -67,6 +67,7 @@ class Sequences:
             column: frames.dtype(input[column].type),
         }
         self._waiting = Waiting(self._columns, gate=SLOT)
+        self._nothing = frames.empty(self._columns)
         self.sources = Sources(id_dtype)
         self._known = np.empty(0, dtype=np.int64)
         self._last: npt.NDArray[Any] = np.empty(0, dtype=self._dtype)
@@ -88,10 +89,12 @@ class Sequences:
         if end <= self.next:
             return
         # Slots rise with time, so rows in the order of (time, position) are in the order of slots, too.
-        rows = source_order(self._waiting.release(end), [self._column])
+        rows = self._nothing
+        if len(self._waiting):
+            rows = source_order(self._waiting.release(end), [self._column])
         slots = rows[SLOT].to_numpy()
         values = self._values(rows[self._column])
-        numbers = self.sources.numbers(rows[ID])
+        numbers = self.sources.numbers(rows[ID]) if rows.height else np.empty(0, dtype=np.int64)
         self._grow()
         start = self.next if self.next != INT_MINIMUM else int(slots[0]) if len(slots) else end
         longest = max(CELLS // max(len(self.sources), 1), 1)
@@ -116,6 +119,8 @@ class Sequences:
             self.next = end
 
     def _values(self, column: pl.Series) -> npt.NDArray[Any]:
+        if not len(column):
+            return np.empty(0, dtype=self._dtype)
         if self._symbols is not None:
             return self._symbols.encode(column)
         return column.cast(pl.Float64).to_numpy()
@@ -126,10 +131,9 @@ class Sequences:
             self._known = np.append(self._known, np.full(more, NEVER, dtype=np.int64))
             self._last = np.append(self._last, np.zeros(more, dtype=self._dtype))
 
-    @property
-    def waiting(self) -> int:
-        """How many rows wait."""
-        return len(self._waiting)
+    def nothing_from(self, slot: int) -> bool:
+        """Whether no source has a reading in this slot or later, as far as is known."""
+        return int(self._known.max(initial=NEVER)) + self.fill < slot and not len(self._waiting)
 
     def keep(self, alive: Booleans) -> None:
         """Forget the sources that are not alive."""

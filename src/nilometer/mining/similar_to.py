@@ -194,6 +194,7 @@ class NearestToLogic:
         id_dtype = frames.dtype(spec.call.id_type.plain)
         self._held = frames.empty({ID: id_dtype, _BEGIN: pl.Int64(), _DISTANCE: pl.Float64()})
         self._saved = frames.Saved()
+        self._nothing = frames.empty(self._output).select(self._names)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._comparison.sequences.add(rows)
@@ -202,6 +203,10 @@ class NearestToLogic:
     def advance(self, progress: Progress) -> Output:
         parts = []
         for tick, first, end in self._windows.due(progress):
+            if self._comparison.sequences.nothing_from(first):
+                self._held = self._held.clear()
+                parts.append((tick, self._nothing))
+                continue
             held = pl.concat([self._held, *self._comparison.take(end)])
             self._held = held.filter(pl.col(_BEGIN) >= first)
             check_kept(3 * self._held.height)

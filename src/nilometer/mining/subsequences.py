@@ -63,6 +63,7 @@ class SubsequencesLogic:
         self._saved = frames.Saved()
         self._names = spec.schema.names
         self._output = frames.window_dtypes(spec.schema)
+        self._nothing = frames.empty(self._output).select(self._names)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
         self._waiting.add(rows.rename(self._columns))
@@ -71,6 +72,9 @@ class SubsequencesLogic:
     def advance(self, progress: Progress) -> Output:
         parts = []
         for tick, first, _ in self._windows.due(progress):
+            if not self._held.height and not len(self._waiting):
+                parts.append((tick, self._nothing))
+                continue
             new = self._waiting.release(tick + 1)
             held = pl.concat([self._held, new]) if new.height else self._held
             self._held = held.filter(pl.col(_BEGIN) >= first) if held.height else held

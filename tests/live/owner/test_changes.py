@@ -95,6 +95,30 @@ def test_a_changed_query_has_no_half_filled_window(tmp_path: Path, state: str) -
         assert rows[before:] == later[:4]
 
 
+def test_a_changed_threshold_keeps_the_state(tmp_path: Path) -> None:
+    """STEAM's [4]: mining is online. The first answer is that of a query that had the threshold from the beginning."""
+    database = field(tmp_path)
+    write(tmp_path, 0, 12)
+    strict = (
+        "SELECT * FROM PATTERNS(air, x BREAKS (7) EVERY 1 MINUTE PERIOD 2 CONFIDENCE 0.6) "
+        "[UNBOUNDED SLIDE 2 MINUTES]"
+    )
+    loose = strict.replace("0.6", "0.1")
+    with serving(tmp_path):
+        database.execute(f"CREATE QUERY patterns STARTING AT BEGINNING AS {strict}")
+        before = len(answered(database, "patterns", len(reference(database, strict))))
+        database.execute(f"REPLACE QUERY patterns KEEP STATE AS {loose}")
+        assert "keeps its state" in database.told[0]
+        write(tmp_path, 12, 8)
+        later = [
+            row
+            for row in reference(database, loose)
+            if row["tick"] > answered(database, "patterns", before)[-1]["tick"]
+        ]
+        assert any("1" in str(row["pattern"]) for row in later), "the lower threshold shows more"
+        assert answered(database, "patterns", before + len(later))[before:] == later
+
+
 def test_a_wider_window_is_read_from_the_log_and_keep_state_is_refused(tmp_path: Path) -> None:
     database = field(tmp_path)
     write(tmp_path, 0, 9)

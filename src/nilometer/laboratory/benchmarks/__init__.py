@@ -9,6 +9,7 @@ from nilometer.laboratory.benchmarks.guided import guided
 from nilometer.laboratory.benchmarks.http import http
 from nilometer.laboratory.benchmarks.joins import joins
 from nilometer.laboratory.benchmarks.memory import memory
+from nilometer.laboratory.benchmarks.mining import mining
 from nilometer.laboratory.benchmarks.operators import operators
 from nilometer.laboratory.benchmarks.overlay import overlay
 from nilometer.laboratory.benchmarks.phenomena import phenomena
@@ -32,6 +33,8 @@ BENCHMARKS = {
     "http": http,
     "sensorthings": sensorthings,
     PHENOMENA: phenomena,
+    "phenomena": phenomena,
+    "mining": mining,
     "prediction": prediction,
     "guided": guided,
     "overlay": overlay,

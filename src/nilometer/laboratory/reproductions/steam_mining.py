@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from nilometer.engine import Database, connect
-from nilometer.laboratory.nab_score import Labelled, best_score, read_labelled, score
+from nilometer.laboratory.nab_score import best_score, read_labelled, score
 from nilometer.laboratory.reproductions.verdict import claimed, exact
 from nilometer.types import SECOND
 
@@ -32,11 +32,17 @@ DETECTORS = {
 USUAL = {"OUTLIERS": 5.0, "DISCORDS": None}
 """The threshold that a user has who says nothing."""
 
+SIMPLE = 17.7
+"""The published score of a simple detector."""
+
 
 def steam_mining() -> dict[str, Any]:
     """All figures."""
     given = os.environ.get("NILOMETER_EXAMPLE_DATA")
-    figures: dict[str, Any] = {"Section 7.2, periods": _periods(), "Section 7.2, partial periodic patterns": _patterns()}
+    figures: dict[str, Any] = {
+        "Section 7.2, periods": _periods(),
+        "Section 7.2, partial periodic patterns": _patterns(),
+    }
     missing = []
     for name, figure, make in (
         ("intel_lab", "Section 7.2, daily periods of real sensors", _daily),
@@ -101,7 +107,9 @@ def _enumerated(text: str, period: int, least: float) -> dict[str, tuple[int, in
     """Every way to put stars for letters of every segment, and in how many segments it is."""
     segments = [text[at : at + period] for at in range(0, len(text), period)]
     masks = range(1, 2**period)
-    texts = {"".join(c if mask >> n & 1 else "*" for n, c in enumerate(s)) for s in segments for mask in masks}
+    texts = {
+        "".join(c if mask >> n & 1 else "*" for n, c in enumerate(s)) for s in segments for mask in masks
+    }
     counts = {p: sum(all(a in ("*", b) for a, b in zip(p, s, strict=True)) for s in segments) for p in texts}
     return {p: (count, len(segments)) for p, count in counts.items() if count / len(segments) >= least}
 
@@ -121,7 +129,9 @@ def _daily(folder: Path) -> dict[str, Any]:
     )
     rows = query.run("gateway").given
     assert isinstance(rows, pl.DataFrame)
-    days = rows.filter(pl.col("tick") == int(readings["time"].max()) // (86_400 * SECOND) * 86_400 * SECOND + 86_400 * SECOND)  # type: ignore[arg-type]  # noqa: E501
+    days = rows.filter(
+        pl.col("tick") == int(readings["time"].max()) // (86_400 * SECOND) * 86_400 * SECOND + 86_400 * SECOND
+    )  # type: ignore[arg-type]
     days = days if days.height else rows.filter(pl.col("tick") == rows["tick"].max())
     best = (
         days.filter(pl.col("period") >= 12)
@@ -145,23 +155,22 @@ def _anomalies(folder: Path) -> dict[str, Any]:
     database.execute("CREATE STREAM nab (id STRING, value FLOAT) PUSHED DELAY 1 HOUR")
     readings = labelled.readings.sort("time")
     database.append("nab", readings)
-    ours = []
-    for name, text in DETECTORS.items():
-        found = database.sql(text).run("gateway").given
+    ours, least = [], 100.0
+    for name, question in DETECTORS.items():
+        found = database.sql(question).run("gateway").given
         assert isinstance(found, pl.DataFrame)
-        ours.append(_scored(name, found, labelled))
+        best, threshold = best_score(found, labelled)
+        least = min(least, best)
+        text = f"{name} {best:.1f} (threshold {threshold:.1f})"
+        usual = USUAL[name]
+        if usual is not None:
+            text += (
+                f", {score(found.filter(pl.col('score') > usual), labelled):.1f} at the default of {usual:g}"
+            )
+        ours.append(text)
     return claimed(
-        "published scores of all 58 series, standard profile: Numenta HTM 70.1, CAD OSE 69.9, KNN CAD 58.0, relative entropy "
-        "54.6, Bayesian change point 17.7, a random detector 11.0, none 0",
+        "published scores of all 58 series, standard profile: Numenta HTM 70.1, Twitter ADVec 47.1, windowed Gaussian 39.6, "
+        f"Etsy Skyline 35.7, Bayesian change point {SIMPLE}, EXPoSE 16.4, no detector 0; ours should be better than {SIMPLE}",
         "; ".join(ours),
-        True,
+        least > SIMPLE,
     )
-
-
-def _scored(name: str, found: pl.DataFrame, labelled: Labelled) -> str:
-    best, threshold = best_score(found, labelled)
-    text = f"{name} {best:.1f} (threshold {threshold:.1f})"
-    usual = USUAL[name]
-    if usual is None:
-        return text
-    return f"{text}, {score(found.filter(pl.col('score') > usual), labelled):.1f} at the default of {usual:g}"
