@@ -20,16 +20,6 @@ from nilometer.algebra.analytic import (
 from nilometer.algebra.grid import Grid, GridUnit
 from nilometer.algebra.table_function import Frame as FunctionFrame
 from nilometer.algebra.table_function import FunctionCall, OptionValue, TableFunction
-from nilometer.algebra.table_functions.phenomena import (
-    ARRIVALS,
-    CANDIDATES,
-    CURRENT,
-    MEMBERSHIP,
-    PHENOMENA,
-    PREDICT,
-    SUMMARY,
-    TOTALS,
-)
 from nilometer.algebra.table_functions import (
     CLUSTERS,
     DISCORDS,
@@ -47,6 +37,8 @@ from nilometer.algebra.table_functions.phenomena import (
     MEMBERSHIP,
     PHENOMENA,
     PREDICT,
+    SUMMARY,
+    TOTALS,
 )
 from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, Now

@@ -20,8 +20,7 @@ def bench(
         str,
         typer.Argument(
             metavar="NAME",
-            help="One of operators, edge, memory, placement, simulator, queries, http, sensorthings, phenomena, prediction, compression, truth, guided, overlay, joins, spark.",
-            help="One of operators, edge, memory, placement, simulator, queries, http, sensorthings, phenomena, mining, prediction, joins, spark.",
+            help="One of operators, edge, memory, placement, simulator, queries, http, sensorthings, phenomena, mining, prediction, compression, truth, guided, overlay, joins, spark.",
         ),
     ],
     json: JsonOption = False,

@@ -22,9 +22,7 @@ def reproduce(
         typer.Argument(
             metavar="NAME",
             help="One of snee-forms, snee, snee-placement, snee-losses, snee-motes, fjords, fjords-power, "
-            "steam, steam-buffer, idhm, snjoin, snjoin-central, snjoin-costs, snjoin-network, snjoin-phenomena, dhtjoin.",
-            "steam, steam-buffer, steam-mining, snjoin, snjoin-central, snjoin-costs, snjoin-network, "
-            "snjoin-phenomena.",
+            "steam, steam-buffer, steam-mining, idhm, snjoin, snjoin-central, snjoin-costs, snjoin-network, snjoin-phenomena, dhtjoin.",
         ),
     ],
     json: JsonOption = False,

@@ -13,6 +13,9 @@ from nilometer.algebra.table_function import TableFunction
 from nilometer.algebra.table_functions.clusters import CLUSTERS
 from nilometer.algebra.table_functions.discords import DISCORDS, MOTIFS
 from nilometer.algebra.table_functions.latest import LATEST
+from nilometer.algebra.table_functions.outliers import OUTLIERS
+from nilometer.algebra.table_functions.patterns import PATTERNS
+from nilometer.algebra.table_functions.periods import PERIODS
 from nilometer.algebra.table_functions.phenomena import (
     ARRIVALS,
     CURRENT,
@@ -21,9 +24,6 @@ from nilometer.algebra.table_functions.phenomena import (
     PREDICT,
     SUMMARY,
 )
-from nilometer.algebra.table_functions.outliers import OUTLIERS
-from nilometer.algebra.table_functions.patterns import PATTERNS
-from nilometer.algebra.table_functions.periods import PERIODS
 from nilometer.algebra.table_functions.resample import RESAMPLE
 from nilometer.algebra.table_functions.session import SESSION
 from nilometer.algebra.table_functions.silent import SILENT

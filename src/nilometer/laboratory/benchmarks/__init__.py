@@ -33,7 +33,6 @@ BENCHMARKS = {
     "http": http,
     "sensorthings": sensorthings,
     PHENOMENA: phenomena,
-    "phenomena": phenomena,
     "mining": mining,
     "prediction": prediction,
     "guided": guided,

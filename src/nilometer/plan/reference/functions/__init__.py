@@ -11,6 +11,9 @@ from typing import Any
 from nilometer.plan.reference.functions.clusters import clusters
 from nilometer.plan.reference.functions.discords import discords, motifs
 from nilometer.plan.reference.functions.latest import latest
+from nilometer.plan.reference.functions.outliers import outliers
+from nilometer.plan.reference.functions.patterns import patterns
+from nilometer.plan.reference.functions.periods import periods
 from nilometer.plan.reference.functions.phenomena import (
     arrivals,
     current,
@@ -19,9 +22,6 @@ from nilometer.plan.reference.functions.phenomena import (
     predict,
     summary,
 )
-from nilometer.plan.reference.functions.outliers import outliers
-from nilometer.plan.reference.functions.patterns import patterns
-from nilometer.plan.reference.functions.periods import periods
 from nilometer.plan.reference.functions.resample import resample
 from nilometer.plan.reference.functions.session import session
 from nilometer.plan.reference.functions.silent import silent
