@@ -187,3 +187,44 @@ def test_an_unknown_benchmark_says_what_there_is(run) -> None:
 
 def test_the_version(run) -> None:
     assert run("--version")[1].startswith("nilometer ")
+
+
+def test_size_says_how_many_peers_a_join_needs(run, tmp_path: Path) -> None:
+    code, out, _ = run(
+        "size",
+        "--rate",
+        "30",
+        "--rate",
+        "400",
+        "--window",
+        "50 s",
+        "--memory",
+        "100",
+        "--completeness",
+        "0.5",
+    )
+    assert code == 0
+    assert "peers: 100, which find 50.0%" in out
+    assert "39 peers, which find 19.5%" in out
+    (tmp_path / "schema.sql").write_text(
+        "CREATE STREAM a (x INT) PUSHED EXPECT EVERY 1 SECOND;\nCREATE STREAM b (x INT) PUSHED;\n"
+    )
+    join = "SELECT a.x, time FROM a, b WINDOW = 50 SECONDS WHERE a.x = b.x"
+    code, _, err = run("size", join, "--data", str(tmp_path))
+    assert (code, "the rate of 'b' is not known" in err) == (1, True)
+
+
+def test_peers_of_a_directory_that_nobody_serves(run, field: str) -> None:
+    code, _, err = run("peers", "--data", field)
+    assert code == 1
+    assert "nobody serves this directory" in err
+
+
+def test_a_peer_needs_a_key(run, field: str, tmp_path: Path) -> None:
+    code, _, err = run("serve", "--data", field, "--peer", "127.0.0.1:7001")
+    assert (code, "peers share a key" in err) == (1, True)
+    code, _, err = run("serve", "--data", field, "--join", "127.0.0.1:7001")
+    assert (code, "add --peer" in err) == (1, True)
+    (tmp_path / "key").write_text("short")
+    code, _, err = run("serve", "--data", field, "--peer", "127.0.0.1:x", "--key-file", str(tmp_path / "key"))
+    assert (code, "is no address of a peer" in err) == (1, True)

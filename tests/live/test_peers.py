@@ -59,7 +59,7 @@ class Gateway:
         self.station = Station(self.database, self.folder, outside=Outside(adapter_of=self._adapter))
         via = None if join is None else f"127.0.0.1:{join}"
         options = PeerOptions(f"127.0.0.1:{port}", via, folder / "key", name)
-        self.peering: Peering = open_peering(self.database, self.station, options, lambda _: None)
+        self.peering: Peering = open_peering(self.station, options, lambda _: None)
 
     def _adapter(self, stream: Stream, clock: Clock) -> Adapter:
         return (

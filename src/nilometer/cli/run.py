@@ -121,7 +121,7 @@ def own(
     with open_owner(database, when_full, pushes=pushes) as owner:
         # From here on this process decides what is declared. Others may have changed it before it had the lock.
         keeping, database.keeping = database.keeping, None
-        peering = None if peer is None else open_peering(database, owner.station, peer, message)
+        peering = None if peer is None else open_peering(owner.station, peer, message)
         found = declared()
         roster = Roster(owner.station, found, on=host_name(on), say=message)
         if keeping is not None:

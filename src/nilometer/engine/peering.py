@@ -11,17 +11,13 @@ from nilometer.language import print_statement
 from nilometer.live.peers.peering import Peering, PeerOptions, Texts
 
 if TYPE_CHECKING:
-    from nilometer.engine.database import Database
     from nilometer.live.station import Station
 
 
-def open_peering(
-    database: Database, station: Station, options: PeerOptions, say: Callable[[str], None]
-) -> Peering:
+def open_peering(station: Station, options: PeerOptions, say: Callable[[str], None]) -> Peering:
     """Make the station a peer. From here on its queries may name streams of others."""
-    del database
     texts = Texts(lambda stream: print_statement(statement_of(stream)), read_stream)
-    peering = station.peering = Peering(station, options, texts, say)
+    peering = station.peering = Peering(station, options, texts)
     joined = f", joining the ring of {options.join}" if options.join else ", the first of a ring"
     say(f"peer '{options.name}' at {options.address}{joined}")
     return peering

@@ -70,7 +70,7 @@ class Chord:
         self._now = self._stabilised = self._heard = 0
         self._token = 0
         self._finding: dict[int, _Finding] = {}
-        self._asked: dict[int, tuple[str, Contact]] = {}
+        self._asked: dict[int, tuple[str, Contact, int]] = {}
         self._next_finger = 0
         self._via: Contact | None = None
 
@@ -160,7 +160,7 @@ class Chord:
             case Ask():
                 pass
             case Neighbours():
-                purpose, asked = self._asked.pop(message.token, ("", sender))
+                purpose, asked, _ = self._asked.pop(message.token, ("", sender, 0))
                 if asked == sender:
                     self._learn(purpose, sender, message)
             case Notify():
@@ -238,10 +238,16 @@ class Chord:
             self._route(find)
 
     def _ask(self, purpose: str, peer: Contact) -> None:
-        if peer == self.me or (purpose, peer) in self._asked.values():
+        # One that is not yet a member does not answer: it is asked again after a while.
+        self._asked = {
+            token: asked
+            for token, asked in self._asked.items()
+            if self._now - asked[2] < self.times.find_again
+        }
+        if peer == self.me or any(asked[:2] == (purpose, peer) for asked in self._asked.values()):
             return
         self._token += 1
-        self._asked[self._token] = (purpose, peer)
+        self._asked[self._token] = (purpose, peer, self._now)
         self._send(peer, Ask(self._token))
 
     def _learn(self, purpose: str, peer: Contact, said: Neighbours) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import TypeVar
 
-from nilometer.errors import ConfigurationError
+from nilometer.errors import ConfigurationError, ResourceError
 from nilometer.overlay.messages import MOST_BYTES, WireError
 from nilometer.overlay.peer import Peer
 from nilometer.overlay.ring import Contact
@@ -45,6 +45,7 @@ class TcpPeer:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.failure: BaseException | None = None
+        self._ended = False
         self._thread = threading.Thread(target=self._run, name="peer", daemon=True)
         started: Future[None] = Future()
         self._thread.start()
@@ -55,6 +56,8 @@ class TcpPeer:
         """Do something with the peer, in its loop; returns the result or raises the error."""
         if threading.current_thread() is self._thread:
             return do()
+        if self._ended:
+            raise ResourceError("this peer has left the ring")
         done: Future[T] = Future()
 
         def run() -> None:
@@ -68,7 +71,9 @@ class TcpPeer:
         return done.result()
 
     def post(self, do: Callable[[], object]) -> None:
-        """Let the loop do something with the peer; does not wait."""
+        """Let the loop do something with the peer; does not wait. A peer that has ended does nothing."""
+        if self._ended:
+            return
 
         def run() -> None:
             do()
@@ -78,12 +83,14 @@ class TcpPeer:
 
     def close(self, *, leaving: bool = True) -> None:
         """Hand over and leave, if there is somebody to hand over to; then end."""
-        if leaving and self._thread.is_alive():
+        if leaving and not self._ended:
             with contextlib.suppress(Exception):
                 self.call(lambda: self.peer.leave(self._clock()))
                 asyncio.run_coroutine_threadsafe(self._drained(), self._loop).result(5)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        if not self._ended:
+            self._ended = True
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
 
     # ---- in the loop -------------------------------------------------------------------------------------------------
 

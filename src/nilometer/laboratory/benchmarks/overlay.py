@@ -115,7 +115,7 @@ def overlay(rows: int, sensors: int) -> Result:
             ),
             Measurement(
                 f"killed {kills} times",
-                0.0,
+                killed["seconds"],
                 None,
                 2 * killed["expected"],
                 killed["results"],

@@ -7,7 +7,7 @@ twice for each of its attributes, each query once, and each rewritten query once
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import pairwise
 from math import log2
 
@@ -50,6 +50,9 @@ class Traffic:
     later: float = 0
     """Intermediate tuples of joins of type 2, which the paper's measure leaves out."""
     formula: float = 0
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def measured(self) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from nilometer.laboratory.dhtjoin.coverage import disseminate
 from nilometer.laboratory.dhtjoin.outages import run as outage
-from nilometer.laboratory.dhtjoin.traffic import Setting, world
+from nilometer.laboratory.dhtjoin.traffic import Setting, Traffic, world
 from nilometer.laboratory.dhtjoin.traffic import dhtjoin as ours_of
 from nilometer.laboratory.dhtjoin.traffic import rjoin as theirs_of
 from nilometer.laboratory.reproductions.verdict import Figure, claimed, exact, measured, rises
@@ -20,6 +20,7 @@ DEAD = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3)
 BAR = 0.10
 """Our bar at three ways: DHTJoin's hops are at most a tenth of RJoin's."""
 NEAR = 0.05
+SEEDS = (1, 2, 3, 4)
 
 
 def dhtjoin(largest: int | None = None) -> dict[str, Any]:
@@ -48,6 +49,7 @@ def dhtjoin(largest: int | None = None) -> dict[str, Any]:
             "Fig. 6, coverage": _coverage(peers),
         },
         "assumptions": [
+            f"traffic is the sum of {len(SEEDS)} runs of 300 s",
             "a put is counted with all its hops: half of log2 n to the key's predecessor, and one to its owner",
             "the paper's '30 tuples/second' is read both ways: of each stream, and of all ten; 4(b) and 4(c) use the second",
             "each stream of a query of type 2 is put once, under the class with which it enters the pipeline; intermediate "
@@ -67,8 +69,7 @@ def _figure(what: str, settings: list[tuple[float, Setting]]) -> Figure:
         [f"{what:>9}  DHTJoin hops (formula)     RJoin hops: index + rewrite     DHTJoin/RJoin, /its index"],
     )
     for value, setting in settings:
-        made = world(setting)
-        ours, theirs = ours_of(made), theirs_of(made)
+        ours, theirs, queries = _several(setting)
         rows.append(
             {
                 what: value,
@@ -77,7 +78,7 @@ def _figure(what: str, settings: list[tuple[float, Setting]]) -> Figure:
                 "intermediate": ours.later,
                 "rjoin": theirs.measured,
                 "rjoin index": theirs.indexing,
-                "queries": len(made.queries),
+                "queries": queries,
             }
         )
         lines.append(
@@ -85,10 +86,10 @@ def _figure(what: str, settings: list[tuple[float, Setting]]) -> Figure:
             f"   {ours.measured / theirs.measured:.4f}, {ours.measured / theirs.indexing:.4f}"
         )
     near = all(abs(row["dhtjoin"] / row["formula"] - 1) <= NEAR for row in rows)
-    bar = all(row["dhtjoin"] <= BAR * row["rjoin index"] for row in rows if row["queries"])
+    over = [str(row[what]) for row in rows if row["dhtjoin"] > BAR * row["rjoin"]]
     lines += [
         f"hops within {NEAR:.0%} of the formula: {'yes' if near else 'NO'}",
-        f"at most {BAR} of RJoin's indexing alone: {'yes' if bar else 'NO'}",
+        f"at most {BAR} of RJoin's hops: {'everywhere' if not over else 'NOT at ' + ', '.join(over)}",
     ]
     return measured(
         "RJoin's traffic is greater at every value, and both grow; the figure has no numbers in the text",
@@ -97,6 +98,16 @@ def _figure(what: str, settings: list[tuple[float, Setting]]) -> Figure:
         everywhere=all(row["dhtjoin"] < row["rjoin"] for row in rows) and near,
         data=rows,
     )
+
+
+def _several(setting: Setting) -> tuple[Traffic, Traffic, int]:
+    """The traffic of both, as the sum of several runs: queries are few, and come by chance."""
+    ours, theirs, queries = Traffic(), Traffic(), 0
+    for seed in SEEDS:
+        made = world(replace(setting, seed=seed))
+        ours, theirs = ours + ours_of(made), theirs + theirs_of(made)
+        queries += len(made.queries)
+    return ours, theirs, queries
 
 
 def _break_even(base: Setting) -> Figure:

@@ -67,7 +67,7 @@ class Readings:
         return pl.concat(found) if found else pl.DataFrame()
 
 
-class _JoinHome:
+class JoinHome:
     """Reads the log of a stream through a door of its own, as a query does."""
 
     def __init__(self, station: Station, stream: Stream) -> None:
@@ -110,7 +110,7 @@ class Homes:
     def __init__(self, station: Station, log: str, send: Callable[[Contact, Message], None]) -> None:
         self._station, self._log, self._send = station, log, send
         self._subscribers: dict[tuple[str, str], _Subscriber] = {}
-        self._joins: dict[str, _JoinHome] = {}
+        self._joins: dict[str, JoinHome] = {}
         self._wanted: dict[str, set[str]] = {}
         self.shipped = 0
 
@@ -137,12 +137,12 @@ class Homes:
             if asked.position >= 0:
                 known.position = position
 
-    def begin_join(self, stream: Stream) -> _JoinHome:
+    def begin_join(self, stream: Stream) -> JoinHome:
         """A join of the ring reads a stream of ours."""
         home = self._joins.get(stream.name.lower())
         if home is None:
             self._want(stream, "joins of peers")
-            home = self._joins[stream.name.lower()] = _JoinHome(self._station, stream)
+            home = self._joins[stream.name.lower()] = JoinHome(self._station, stream)
         return home
 
     def end_join(self, stream: str) -> None:
@@ -150,7 +150,7 @@ class Homes:
         if self._joins.pop(stream, None) is not None:
             self._want_no_more(stream, "joins of peers")
 
-    def look(self, offer: Callable[[_JoinHome, pl.DataFrame, int], None]) -> None:
+    def look(self, offer: Callable[[JoinHome, pl.DataFrame, int], None]) -> None:
         """Send what has come to those who want it."""
         now = self._station.clock()
         for key, one in list(self._subscribers.items()):

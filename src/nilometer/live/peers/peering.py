@@ -15,7 +15,7 @@ import json
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from nilometer.ingest.adapters import Adapter, Clock
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.identity import identity_of
 from nilometer.live.peers.adapters import RemoteAdapter, ResultsAdapter
-from nilometer.live.peers.homes import Homes
+from nilometer.live.peers.homes import Homes, JoinHome
 from nilometer.live.peers.streams import results_stream
 from nilometer.log.local_files import LocalFiles
 from nilometer.overlay.delivery import Patience
@@ -122,12 +122,10 @@ class _Question:
 class Peering:
     """A station among peers."""
 
-    def __init__(
-        self, station: Station, options: PeerOptions, texts: Texts, say: Callable[[str], None] = print
-    ) -> None:
+    def __init__(self, station: Station, options: PeerOptions, texts: Texts) -> None:
         split_address(options.address)
         self.options = options
-        self._station, self._texts, self._say = station, texts, say
+        self._station, self._texts = station, texts
         self._files = LocalFiles(station.directory / ".nilometer")
         self._kept = self._read_kept()
         self._conditions = Conditions()
@@ -259,12 +257,12 @@ class Peering:
         match notice["kind"]:
             case "streams":
                 life = (notice["life"], notice["number"])
-                home = notice["home"][2]
-                if home != self.options.address and self._lives.get(home, (0, 0)) < life:
-                    self._lives[home] = life
+                place = notice["home"][2]
+                if place != self.options.address and self._lives.get(place, (0, 0)) < life:
+                    self._lives[place] = life
                     for text in notice["streams"]:
                         with suppress(CatalogError):
-                            self._declare(self._texts.stream_of(text), home)
+                            self._declare(self._texts.stream_of(text), place)
                     self._keep()
             case "query":
                 catalog = self._station.database.catalog
@@ -353,7 +351,7 @@ class Peering:
             for name, live in station.queries.items()
         )
 
-    def _offer(self, home: Any, rows: pl.DataFrame, watermark: int) -> None:
+    def _offer(self, home: JoinHome, rows: pl.DataFrame, watermark: int) -> None:
         def offer() -> None:
             home.readings.add(rows, watermark)
             if self._peer.indexing.is_home(home.stream.name.lower()):
@@ -388,7 +386,7 @@ class Peering:
         if moved:
             self._station.manager.bell.set()
 
-    def _begin(self, home: Any) -> None:
+    def _begin(self, home: JoinHome) -> None:
         """Readings of one of our streams go to joins from now on, beginning with those of the recent past."""
         peer, name = self._peer, home.stream.name
         if peer.indexing.is_home(name.lower()):
@@ -500,8 +498,6 @@ class Peering:
 
 def _plain(stream: Stream) -> Stream:
     """A stream without its address, which is nobody else's business."""
-    from dataclasses import replace
-
     return replace(stream, url=None)
 
 

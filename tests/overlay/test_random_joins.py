@@ -1,0 +1,77 @@
+"""Random joins, of both types and of two to five streams, under random schedules of crashes, restarts, joins and
+partitions, over a network that loses, doubles and reorders: the answer is that of trying every combination."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from nilometer.overlay.join_plan import JoinPlan
+from nilometer.overlay.peer import Settings
+from nilometer.overlay.ring import Contact
+from nilometer.overlay.simulator import Faults
+from nilometer.types import MILLISECOND, SECOND
+from overlay.scenes import Scene
+
+SLACK = 90 * SECOND
+"""Longer than all that happens here: no row is overdue."""
+
+
+def random_plan(random: Random) -> JoinPlan:
+    """A connected graph of equalities over two to five streams."""
+    count = random.randint(2, 5)
+    columns: list[set[str]] = [set() for _ in range(count)]
+    classes: list[set[tuple[int, str]]] = []
+    for at in range(1, count):
+        other, name = random.randrange(at), random.choice("ABC")
+        columns[at].add(name)
+        columns[other].add(name)
+        pair = {(at, name), (other, name)}
+        touching = [one for one in classes if one & pair]
+        classes = [one for one in classes if not one & pair] + [pair.union(*touching)]
+    inputs = [("VWXYZ"[at], tuple(sorted(names))) for at, names in enumerate(columns)]
+    bounds = [(at, random.randrange(at), random.choice((1, 2, 3)) * SECOND) for at in range(1, count)]
+    return JoinPlan.of(inputs, [tuple(sorted(one)) for one in classes], bounds)
+
+
+def check(seed: int) -> None:
+    random = Random(seed)
+    plan = random_plan(random)
+    faults = Faults(
+        random.choice((0, 0.05, 0.15)), random.choice((0, 0.1)), (1, random.choice((20, 600)) * MILLISECOND)
+    )
+    settings = Settings(slack=SLACK, silent=random.choice((3, 60)) * SECOND)
+    scene = Scene(plan, peers=7, seed=seed, faults=faults, settings=settings, seconds=14, rate=2, values=2)
+    network = scene.network
+    # Homes are p0 to p4, the one who asks is p6; p5 and a new one come and go, and one home may begin anew.
+    moment = random.randint(4, 8) * SECOND + random.randrange(SECOND)
+    what = random.choice(("nothing", "crash", "restart", "join", "home", "part"))
+    match what:
+        case "crash":
+            network.at(moment, lambda: network.crash("p5"))
+        case "restart":
+            network.at(moment, lambda: network.crash("p5"))
+            network.at(moment + random.randrange(1, 6) * SECOND, lambda: scene.restart("p5"))
+        case "join":
+            new = Contact(random.getrandbits(64), "new", "new")
+            network.at(moment, lambda: network.add(new, settings, via="p0"))
+        case "home":
+            network.at(moment, lambda: network.crash("p0"))
+            network.at(moment + random.randrange(1, 6) * SECOND, lambda: scene.restart("p0"))
+        case "part":
+            network.at(moment, lambda: network.part(["p0", "p1", "p5"]))
+            network.at(moment + random.randrange(1, 6) * SECOND, network.heal)
+    network.run(120 * SECOND)
+    assert scene.found() == scene.expected, f"seed {seed}, {what}"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_joins(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.long
+def test_many_random_joins() -> None:
+    for seed in range(6, 300):
+        check(seed)
