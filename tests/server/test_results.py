@@ -89,6 +89,17 @@ def test_a_client_that_is_cut_off_at_random_has_every_row_once(tmp_path: Path) -
         assert have == sent
 
 
+def test_a_file_is_read_from_its_beginning_by_every_query(tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text("time,id,x\n2026-03-01T06:00:00Z,1,7\n2026-03-01T06:01:00Z,1,9\n")
+    with calling(tmp_path, "CREATE STREAM old (x INT) PUSHED;") as caller:
+        for name in ("first", "second"):
+            caller.sql(f"CREATE QUERY {name} AS SELECT time, x FROM old")
+            events = Events(caller.port, f"/api/v1/queries/{name}/results")
+            rows, _ = events.rows(2)
+            events.close()
+            assert [row["x"] for row in rows] == [7, 9]
+
+
 def test_the_next_server_goes_on_where_the_last_one_was(tmp_path: Path) -> None:
     have: list[dict[str, Any]] = []
     last: str | None = None

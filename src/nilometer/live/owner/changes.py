@@ -441,13 +441,18 @@ class Changes:
     # ---- inside ------------------------------------------------------------------------------------------------------
 
     def _offsets(self, name: str) -> dict[str, Offset]:
-        """Where a new query begins: as it says, or now."""
+        """Where a new query begins: as it says, or now. A file is read from its beginning, also by the second query."""
         definition = self.database.catalog.query(name)
         if definition is None:
             return {}
         starting = definition.starting
         start: Start = BEGINNING if isinstance(starting, str) else NOW if starting is None else starting
-        return offsets_at(self._logs(self.database.sql(definition.text)), start)
+        query = self.database.sql(definition.text)
+        logs, streams = self._logs(query), physical.streams_of(query.physical)
+        files = {
+            key: log for key, log in logs.items() if streams[key].name.lower() in self.database.data.files
+        }
+        return offsets_at(logs, start) | (offsets_at(files, BEGINNING) if start == NOW else {})
 
     def _logs(self, query: CompiledQuery) -> dict[str, StreamLog]:
         """The logs that a query reads. Those of answers have all answers so far; where nobody runs the queries, they
