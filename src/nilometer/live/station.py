@@ -563,6 +563,11 @@ class Station:
         """The query, if Spark runs it."""
         return self._pipelines.get(name) or self._spark.get(name)
 
+    def offsets(self, name: str) -> Mapping[str, Offset]:
+        """How far a query has read and answered."""
+        spark = self._on_spark(name)
+        return self.queries[name].offsets if spark is None else spark.offsets
+
     def is_standing(self, name: str) -> bool:
         """Whether a query was created, and is not only asked by a client."""
         return (

@@ -25,16 +25,20 @@ class InProcessRun:
     progress = None
 
     def __init__(
-        self, _session: object, _name: str, place: str, folder: Path, max_rows: int, parts: int, take: Take
+        self,
+        _session: object,
+        _name: str,
+        place: str,
+        folder: Path,
+        max_rows: int,
+        parts: int,
+        take: Take,
+        task_rows: int,
     ) -> None:
         folder.mkdir(parents=True)
         self._folder = folder
-        self._options = {
-            "place": place,
-            "folder": str(folder),
-            "max_rows": str(max_rows),
-            "parts": str(parts),
-        }
+        self._options = {"place": place, "folder": str(folder), "max_rows": str(max_rows)}
+        self._options |= {"parts": str(parts), "task_rows": str(task_rows)}
         self._changes = ChangeWriter(folder)
         self._take = take
         self._pumping = False

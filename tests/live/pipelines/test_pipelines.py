@@ -94,13 +94,12 @@ def test_all_queries_answer_as_on_the_gateway_through_restarts(tmp_path: Path) -
 
 def test_the_parts_of_a_pipeline_answer_as_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Some rounds are large enough for tasks, some are not, and processes forget the parts that they have run.
-    monkeypatch.setattr("nilometer.spark.shared.round_work.TASK_ROWS", 6)
     monkeypatch.setattr("nilometer.spark.shared.round_work.CALM", 2)
     monkeypatch.setattr("nilometer.live.pipelines.pipeline.CHECKPOINT_EVERY", 0)
     names = list(QUERIES)
     database = field(tmp_path, names)
     for number, parts in enumerate((2, 2, 3, 1)):
-        (tmp_path / "nilometer.toml").write_text(f"[spark]\nmax_rows = 7\nparts = {parts}\n")
+        (tmp_path / "nilometer.toml").write_text(f"[spark]\nmax_rows = 7\nparts = {parts}\ntask_rows = 6\n")
         write(tmp_path, 12 * number, 12)
         life(database, tmp_path)
         check(database, names)

@@ -98,6 +98,7 @@ class Pipeline:
             self._settings.max_rows,
             self._settings.part_count,
             self._take,
+            self._settings.task_rows,
         )
         for query in self.queries.values():
             if query.goes_on is None:

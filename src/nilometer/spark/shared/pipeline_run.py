@@ -27,7 +27,8 @@ _REGISTERED: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 
 
 class PipelineRun:
-    """A run. `folder` is its own, and is deleted with it; it is on the machine of the driver."""
+    """A run. `folder` is its own, and is deleted with it; all machines see it. A round of several parts with `task_rows`
+    readings or more is run in tasks."""
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class PipelineRun:
         max_rows: int,
         parts: int,
         take: Take,
+        task_rows: int = 0,
     ) -> None:
         require_driver(session, "a query whose answers come to this process")
         self._session = session
@@ -48,6 +50,7 @@ class PipelineRun:
             "folder": str(folder),
             "max_rows": str(max_rows),
             "parts": str(parts),
+            "task_rows": str(task_rows),
         }
         self._take = take
         self._query: StreamingQuery | None = None
@@ -97,6 +100,11 @@ class PipelineRun:
             return self._failure
         found: Any = None if self._query is None else self._query.exception()
         return None if found is None else error_of(str(found))
+
+    @property
+    def reports(self) -> list[Any]:
+        """Spark's reports on the last rounds."""
+        return [] if self._query is None else list(self._query.recentProgress)
 
     @property
     def progress(self) -> Progress | None:

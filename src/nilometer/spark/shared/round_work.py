@@ -27,7 +27,6 @@ from nilometer.spark.shared.graph_flow import GraphFlow
 from nilometer.spark.shared.merging import merged
 from nilometer.spark.shared.round_planner import RoundPlanner
 from nilometer.spark.shared.rounds import Round, RoundResult
-from nilometer.spark.shared.ways import TASK_ROWS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,11 +49,13 @@ class RoundTask:
 
 
 class RoundWork:
-    """The rounds of one run. The options: `place`, the data directory; `folder`, that of the run; `max_rows`; `parts`."""
+    """The rounds of one run. The options: `place`, the data directory; `folder`, that of the run; `max_rows`; `parts`;
+    `task_rows`."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._place, self._folder = options["place"], Path(options["folder"])
         self._parts = int(options["parts"])
+        self._task_rows = int(options["task_rows"])
         self._planner = RoundPlanner(self._place, self._folder, int(options["max_rows"]))
         self._base = self._base_before = 0
         self._rounds: list[Round] = []
@@ -77,7 +78,7 @@ class RoundWork:
                 RoundTask(self._place, str(self._folder), part, self._parts, self._base, tuple(self._rounds))
                 for part in range(self._parts)
             ]
-            self._calm = 0 if round_.rows >= TASK_ROWS else self._calm + 1
+            self._calm = 0 if round_.rows >= self._task_rows else self._calm + 1
             in_tasks = self._parts > 1 and self._calm < CALM
             if not in_tasks:
                 result = merged([run_task(task) for task in tasks])

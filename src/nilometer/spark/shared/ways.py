@@ -27,9 +27,6 @@ from nilometer.spark.layout.rewriting import source_columns
 from nilometer.spark.settings import SparkSettings
 from nilometer.spark.shared.changes import Panes
 
-TASK_ROWS = 100_000
-"""From so many readings on, a round of several parts is run in tasks: starting them costs some 40 ms."""
-
 
 @lru_cache(maxsize=10_000)
 def why_whole(plan: physical.Node) -> str | None:
@@ -120,5 +117,5 @@ def ways_text(plan: physical.Node, settings: SparkSettings) -> list[str]:
     how = "divided by source" if why is None else f"in one part, because {why}"
     return [
         f"as a standing query: in a pipeline of {parts} parts, not shuffled; {how}",
-        f"  a round of {TASK_ROWS:,} readings and more is run in tasks, others where Spark plans them",
+        f"  a round of {settings.task_rows:,} readings and more is run in tasks, others where Spark plans them",
     ]

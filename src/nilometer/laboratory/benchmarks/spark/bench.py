@@ -10,18 +10,19 @@ from pathlib import Path
 
 from nilometer.laboratory.benchmarks.registry import check
 from nilometer.laboratory.benchmarks.spark import floor as floors
+from nilometer.laboratory.benchmarks.spark import many_queries as many
 from nilometer.laboratory.benchmarks.spark import state_size as states
-from nilometer.laboratory.benchmarks.spark.batch_sizes import batch_sizes
+from nilometer.laboratory.benchmarks.spark.batch_sizes import batch_sizes, micro_batch_targets
 from nilometer.laboratory.benchmarks.spark.comparison import Bench, Say, compare
 from nilometer.laboratory.benchmarks.spark.fleet_sizes import fleet_sizes
-from nilometer.laboratory.benchmarks.spark.latency import latency
+from nilometer.laboratory.benchmarks.spark.latency import latency, latency_targets
 from nilometer.laboratory.benchmarks.spark.report import Comparison, Latency, Report, Target
 from nilometer.laboratory.benchmarks.spark.workloads import WORKLOADS, Workload
 
 BATCH = 250_000
 REPEATS = 4
 """An even number, so that each order comes equally often."""
-CURVES = ("batches", "fleet", "floor", "state", "latency")
+CURVES = ("batches", "fleet", "floor", "state", "latency", "pipelines")
 PARTS = (*(workload.name for workload in WORKLOADS), *CURVES)
 QUICK = 20
 """The factor by which a quick run has fewer readings; each side then runs once."""
@@ -74,8 +75,16 @@ def _report(bench: Bench, options: Options, master: str) -> Report:
         floors.floor(bench) if options.wants("floor") else (),
         _latency(bench, options.quick) if options.wants("latency") else (),
         states.state_size(bench) if options.wants("state") else (),
+        many.many_queries(bench) if options.wants("pipelines") else (),
     )
-    targets = (*_targets(workloads, compared), *floors.targets(found.floors), *states.targets(found.states))
+    targets = (
+        *_targets(workloads, compared),
+        *micro_batch_targets((*compared, *found.batch_sizes)),
+        *floors.targets(found.floors),
+        *latency_targets(found.latencies),
+        *states.targets(found.states),
+        *many.targets(found.pipelines),
+    )
     return replace(found, targets=targets)
 
 

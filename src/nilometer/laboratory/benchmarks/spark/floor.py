@@ -19,6 +19,8 @@ from nilometer.laboratory.benchmarks.spark.report import Floor, Target
 READINGS = 10
 BATCHES, COUNTED = 180, 100
 LIMITS = {1: 300.0, 2: 450.0}
+PLANNED, IN_TASKS = 0.25, 0.4
+"""The most of stock Spark's time."""
 QUESTIONS = {
     1: "SELECT id, AVG(v) AS mean FROM readings [RANGE 60 SECONDS SLIDE 5 SECONDS] GROUP BY id",
     2: "SELECT MAX(j.rise) AS top FROM (SELECT id, DELTA(v) AS rise FROM readings) [RANGE 60 SECONDS SLIDE 5 SECONDS] j",
@@ -40,17 +42,29 @@ def floor(bench: Bench, batches: int = BATCHES) -> tuple[Floor, ...]:
         bench.say(f"floor, {stages} stateful stages: {batches} micro-batches of {READINGS} readings")
         place = bench.place / f"floor-{stages}"
         mine = ours.run(bench.session, written.place, question, READINGS, place / "ours")
+        tasks = ours.run(bench.session, written.place, question, READINGS, place / "tasks", parts=2)
         stock = run(bench.session, QUERIES[PEERS[stages]], folders, place / "stock")
-        found.append(Floor(stages, _milliseconds(mine.progress), _milliseconds(stock.progress)))
+        times = (_milliseconds(each.progress) for each in (mine, stock, tasks))
+        found.append(Floor(stages, *times))
         shutil.rmtree(place)
     return tuple(found)
 
 
 def targets(floors: Iterable[Floor]) -> tuple[Target, ...]:
-    """The medians of our side."""
+    """The medians of our side, and for one stage how they compare to stock Spark's."""
     from statistics import median
 
-    return tuple(
+    floors = tuple(floors)
+    shares = [
+        Target(f"{what}, p50 over stock Spark's", median(times) / median(each.stock), limit, at_most=True)
+        for each in floors
+        for what, times, limit in (
+            ("an almost empty stateful micro-batch where Spark plans it", each.ours, PLANNED),
+            ("the same in two tasks", each.tasks, IN_TASKS),
+        )
+        if each.stages == 1 and times and each.stock
+    ]
+    return *shares, *(
         Target(
             f"an almost empty micro-batch of {each.stages} stateful stage{'s' * (each.stages > 1)}, p50 ms",
             median(each.ours),

@@ -27,7 +27,6 @@ from nilometer.laboratory.benchmarks.spark.live_writer import in_a_process
 from nilometer.laboratory.benchmarks.spark.micro_batches import columns_for_spark, schema, write
 from nilometer.laboratory.benchmarks.spark.report import STOCK
 from nilometer.laboratory.benchmarks.spark.workloads import JOINS
-from nilometer.spark.pipeline import MicroBatch
 
 PARTS = ("partners", "ways", "hot", "live")
 BATCH, REPEATS, QUICK = 250_000, 3, 20
@@ -189,14 +188,14 @@ def _live(bench: Bench) -> Iterator[Measurement | Target]:
     committed: list[tuple[int, pl.Series]] = []
     answered: list[int] = []
 
-    def watch(batch: MicroBatch) -> None:
+    def watch(batch: ours.Answered) -> None:
         times = [frame["time"] for frame in batch.rows]
         committed.append(
             (time.time_ns() // 1000, pl.concat(times) if times else pl.Series("time", [], pl.Int64))
         )
         answered.append(sum(map(len, times)))
 
-    query = ours.OurQuery(bench.session, place, NEAR, None, place / "run", live=True, watch=watch)
+    query = ours.OurQuery(bench.session, place, NEAR, None, place / "run", watch=watch)
     query.start()
     try:
         for length in (2.0, seconds):
@@ -242,7 +241,7 @@ def _seconds(bench: Bench, title: str, directory: Path, question: str) -> _Timed
     """The median of several runs, after one to warm up."""
     rows_out = 0
 
-    def watch(batch: MicroBatch) -> None:
+    def watch(batch: ours.Answered) -> None:
         nonlocal rows_out
         rows_out += sum(frame.height for frame in batch.rows)
 

@@ -25,13 +25,14 @@ from nilometer.laboratory.benchmarks.spark import data
 from nilometer.laboratory.benchmarks.spark.comparison import Bench
 from nilometer.laboratory.benchmarks.spark.live_writer import APPENDED, in_a_process
 from nilometer.laboratory.benchmarks.spark.micro_batches import columns_for_spark, schema
-from nilometer.laboratory.benchmarks.spark.ours import OurQuery
-from nilometer.laboratory.benchmarks.spark.report import Latency
+from nilometer.laboratory.benchmarks.spark.ours import Answered, OurQuery
+from nilometer.laboratory.benchmarks.spark.report import Latency, Target
 from nilometer.laboratory.benchmarks.spark.workloads import Workload, named
-from nilometer.spark.pipeline import MicroBatch
 from nilometer.types import SECOND
 
 RATES = (1_000, 10_000, 100_000)
+LIMITS = (150.0, 400.0)
+"""The most milliseconds of p50 and p99 at the highest rate, of the window."""
 SECONDS, WARMING = 30.0, 8.0
 QUESTIONS = ("filter", "hop60x1")
 ROWS = 1_000_000
@@ -58,15 +59,27 @@ def latency(
     return tuple(found)
 
 
+def latency_targets(found: Iterable[Latency]) -> tuple[Target, ...]:
+    """The percentiles at the highest rate."""
+    return tuple(
+        Target(
+            f"latency of {each.workload} at {each.rate:,} readings/s, {name} ms", value, limit, at_most=True
+        )
+        for each in found
+        if each.rate == RATES[-1] and each.workload != named("filter").title
+        for name, value, limit in zip(("p50", "p99"), each.ours, LIMITS, strict=True)
+    )
+
+
 def _ours(bench: Bench, workload: Workload, rate: int, seconds: float, warming: float) -> tuple[float, float]:
     place = _directory(bench)
     committed: Committed = []
     column = "tick" if workload.name != "filter" else "time"
 
-    def watch(batch: MicroBatch) -> None:
+    def watch(batch: Answered) -> None:
         committed.append((time.time_ns() // 1000, _times(batch.rows, column)))
 
-    query = OurQuery(bench.session, place, workload.question, ROWS, place / "run", live=True, watch=watch)
+    query = OurQuery(bench.session, place, workload.question, ROWS, place / "run", watch=watch)
     query.start()
     try:
         _write(query, bench, place, "log", rate, seconds)

@@ -1,11 +1,12 @@
-"""Our side of `bench spark`: runs a question over the logs of a data directory on Spark, to their end.
+"""Our side of `bench spark`: runs a question over the logs of a data directory in a pipeline on Spark, to their end.
 
-The sink is the result log: every micro-batch's answers are one commit, made durable (fsync) before Spark
-commits the micro-batch.
+The sink is the result log: every micro-batch's answers are one commit, made durable (fsync) before Spark goes on. Every ten
+seconds the state is saved, as a standing query's is.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,16 +16,23 @@ from typing import Any
 import polars as pl
 
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.part import frame_of
 from nilometer.engine import connect
-from nilometer.engine.query import Query
-from nilometer.engine.spark import job_over_logs
+from nilometer.errors import NilometerError
+from nilometer.live.standing import CHECKPOINT_EVERY
+from nilometer.live.state_files import SavedState, StateFiles
+from nilometer.log import LogDirectory, Offset
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.results.result_log import Commit, ResultLog
 from nilometer.operators.frames import dtypes, empty
-from nilometer.spark.job import Job, partitions_of
-from nilometer.spark.pipeline import MicroBatch
-from nilometer.spark.running import Running
-from nilometer.spark.settings import SparkSettings
+from nilometer.plan import physical
+from nilometer.spark.shared.changes import Join, Member, Save
+from nilometer.spark.shared.pipeline_run import PipelineRun
+from nilometer.spark.shared.rounds import RoundResult
+from nilometer.types import SECOND
+
+NAME = "bench"
+UNLIMITED = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -35,13 +43,21 @@ class OurRun:
     progress: tuple[Mapping[str, Any], ...]
 
 
-Watch = Callable[[MicroBatch], None]
+@dataclass(frozen=True)
+class Answered:
+    """The answers of a micro-batch, and the bytes of the state after it, if they were asked for."""
+
+    rows: tuple[pl.DataFrame, ...]
+    state_bytes: int = 0
+
+
+Watch = Callable[[Answered], None]
 
 
 class OurQuery:
-    """A question that runs in `place`, an empty folder: `place/answers` is its result log, `place/checkpoint`
-    Spark's. Without `live` it ends with the logs. `watch` is called for every micro-batch once its answers
-    are durable."""
+    """A question that runs in `place`, an empty folder: `place/answers` is its result log. `watch` is called for every
+    micro-batch once its answers are durable; with `states`, it is called with the size of the state after each. The query runs
+    in `parts` parts, where Spark plans it."""
 
     def __init__(
         self,
@@ -51,62 +67,96 @@ class OurQuery:
         rows: int | None,
         place: Path,
         *,
-        live: bool = False,
         watch: Watch | None = None,
+        states: bool = False,
+        parts: int = 1,
     ) -> None:
-        query = connect(directory).sql(question)
+        query = connect(directory).sql(question).standing()
         self._columns = dtypes(query.schema)
         self._log = ResultLog(LocalFiles(place / "answers"), self._columns)
+        self._files = StateFiles(place)
         self._number = 0
-        self._watch = watch
-        job = _job(session, query, directory, rows)
-        checkpoint = place / "checkpoint"
-        self._running = Running(session, job, checkpoint, self._commit, available_now=not live)
-        self._session = session
-        self._name = job.name
-        self._spark: Any = None
+        self._watch, self._states = watch, states
+        streams = physical.streams_of(query.physical)
+        self._logs = {name: LogDirectory(directory).log(stream) for name, stream in streams.items()}
+        self._offsets: Mapping[str, Offset] = {name: log.start for name, log in self._logs.items()}
+        self._moved = threading.Condition()
+        self._saved_at = time.monotonic()
+        folder = place / "run"
+        self._run = PipelineRun(
+            session, NAME, str(directory), folder, rows or UNLIMITED, parts, self._commit, task_rows=0
+        )
+        member = Member(NAME, query.physical)
+        self._run.tell(Join(1, streams, (member,), self._offsets, self._offsets))
 
     def start(self) -> None:
         """Start the query."""
-        self._running.start()
-        self._spark = next(each for each in self._session.streams.active if each.name == self._name)
-
-    def wait(self) -> None:
-        """Wait until it has read everything."""
-        self._running.wait()
+        self._run.start(None)
 
     def catch_up(self) -> None:
         """Wait until it has answered for everything that is in the logs now."""
-        self._running.catch_up()
+        ends = {name: log.end for name, log in self._logs.items()}
+        with self._moved:
+            while any(self._offsets[name] < end for name, end in ends.items()):
+                if not self._run.active:
+                    raise self._run.failure or NilometerError("the run has ended")
+                self._moved.wait(0.5)
 
     def stop(self) -> None:
         """Stop the query."""
-        self._running.stop()
+        self._run.stop()
         self._log.close()
 
     @property
     def progress(self) -> tuple[Mapping[str, Any], ...]:
-        """Spark's progress reports for the last hundred micro-batches."""
-        return tuple(dict(each) for each in self._spark.recentProgress)
+        """Spark's progress reports for the last hundred micro-batches. A micro-batch that runs where it is planned has no
+        input as Spark counts it."""
+        # In the first the query joins.
+        return tuple(dict(each) | {"numInputRows": int(each["batchId"] > 0)} for each in self._run.reports)
 
-    def _commit(self, batch: MicroBatch) -> None:
-        rows = pl.concat(batch.rows) if batch.rows else empty(self._columns)
-        offsets = {name: place.offset for name, place in batch.end.streams.items()}
-        self._log.commit(rows, Commit("bench", self._number, offsets, QueryLedger()))
-        self._number += 1
-        if self._watch is not None:
-            self._watch(batch)
+    def _commit(self, result: RoundResult) -> None:
+        if result.failures:
+            raise next(iter(result.failures.values()))
+        moved = result.offsets[1] != self._offsets
+        frames = tuple(frame_of(rows) for rows in result.answers.get(NAME, ()))
+        if moved:
+            rows = pl.concat(frames) if frames else empty(self._columns)
+            self._log.commit(rows, Commit(NAME, self._number, dict(result.offsets[1]), QueryLedger()))
+            self._number += 1
+            if self._watch is not None and not self._states:
+                self._watch(Answered(frames))
+        if result.panes is not None:
+            panes = result.panes[NAME]
+            self._files.save({NAME: SavedState(NAME, {}, dict(self._offsets), self._number, panes)}, [NAME])
+            if self._watch is not None and self._states:
+                held = sum(len(pane) for part in panes.values() for pane in part.values())
+                self._watch(Answered((), held))
+        due = time.monotonic() - self._saved_at >= CHECKPOINT_EVERY / SECOND
+        if moved and (self._states or due):
+            self._saved_at = time.monotonic()
+            self._run.tell(Save())
+        with self._moved:
+            self._offsets = result.offsets[1]
+            self._moved.notify_all()
 
 
 def run(
-    session: Any, directory: Path, question: str, rows: int, place: Path, watch: Watch | None = None
+    session: Any,
+    directory: Path,
+    question: str,
+    rows: int,
+    place: Path,
+    watch: Watch | None = None,
+    *,
+    states: bool = False,
+    parts: int = 1,
 ) -> OurRun:
     """Run all micro-batches of `rows` rows, from the text of the question to the last commit."""
     started = time.perf_counter()
-    query = OurQuery(session, directory, question, rows, place, watch=watch)
+    query = OurQuery(session, directory, question, rows, place, watch=watch, states=states, parts=parts)
     query.start()
     try:
-        query.wait()
+        query.catch_up()
         seconds = time.perf_counter() - started
         return OurRun(seconds, query.progress)
     finally:
@@ -117,10 +167,3 @@ def answers(place: Path) -> pl.DataFrame:
     """The answers of a run."""
     log = ResultLog(LocalFiles(place / "answers"))
     return pl.concat([empty(log.columns), *log.answers()])
-
-
-def _job(session: Any, query: Query, directory: Path, rows: int | None) -> Job:
-    settings = SparkSettings.from_environment()
-    return job_over_logs(
-        query, settings.bucket_count, partitions_of(session), str(directory), ends=False, max_rows=rows
-    )

@@ -52,6 +52,22 @@ class Floor:
     stages: int
     ours: tuple[float, ...]
     stock: tuple[float, ...]
+    tasks: tuple[float, ...] = ()
+    """The same in two tasks, and not where Spark plans it."""
+
+
+@dataclass(frozen=True)
+class ManyQueries:
+    """So many standing queries in one pipeline: the seconds until all were installed and had answered for the readings that
+    were there; the seconds and processor seconds for as many readings again; the memory and number of all processes."""
+
+    queries: int
+    installed: float
+    seconds: float
+    cpu: float
+    megabytes: float
+    processes: int
+    rows_out: int
 
 
 @dataclass(frozen=True)
@@ -106,6 +122,7 @@ class Report:
     floors: tuple[Floor, ...] = ()
     latencies: tuple[Latency, ...] = ()
     states: tuple[StateSize, ...] = ()
+    pipelines: tuple[ManyQueries, ...] = ()
     targets: tuple[Target, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -136,10 +153,24 @@ def table(report: Report) -> str:
             ]
             lines += [_point(each, title == "sensors") for each in curve]
     if report.floors:
-        lines += ["", f"{'an almost empty micro-batch, ms':40} {'ours p50':>9} {'Spark p50':>10}"]
         lines += [
-            f"{f'{each.stages} stateful stage' + 's' * (each.stages > 1):40} {median(each.ours):9.0f} {_middle(each.stock):>10}"
+            "",
+            f"{'an almost empty micro-batch, ms':40} {'ours p50':>9} {'in tasks':>9} {'Spark p50':>10}",
+        ]
+        lines += [
+            f"{f'{each.stages} stateful stage' + 's' * (each.stages > 1):40} {median(each.ours):9.0f} "
+            f"{_middle(each.tasks):>9} {_middle(each.stock):>10}"
             for each in report.floors
+        ]
+    if report.pipelines:
+        lines += [
+            "",
+            f"{'standing queries':>16} {'installed s':>12} {'s':>7} {'CPU s':>7} {'MB':>7} {'processes':>10} {'rows out':>9}",
+        ]
+        lines += [
+            f"{each.queries:16,} {each.installed:12.1f} {each.seconds:7.2f} {each.cpu:7.2f} {each.megabytes:7.0f} "
+            f"{each.processes:10} {each.rows_out:9,}"
+            for each in report.pipelines
         ]
     if report.latencies:
         lines += [

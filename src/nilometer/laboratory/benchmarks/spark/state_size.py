@@ -16,7 +16,6 @@ from nilometer.laboratory.benchmarks.spark.comparison import Bench
 from nilometer.laboratory.benchmarks.spark.micro_batches import columns_for_spark, write
 from nilometer.laboratory.benchmarks.spark.report import StateSize, Target
 from nilometer.laboratory.benchmarks.spark.workloads import named
-from nilometer.spark.pipeline import MicroBatch
 
 BATCHES = 100
 """The number of micro-batches for which Spark keeps the progress."""
@@ -47,10 +46,10 @@ def state_size(bench: Bench) -> tuple[StateSize, ...]:
     place = bench.place / "state-runs"
     held: list[float] = []
 
-    def watch(batch: MicroBatch) -> None:
-        held.append(batch.counts.state_bytes / 1e6)
+    def watch(batch: ours.Answered) -> None:
+        held.append(batch.state_bytes / 1e6)
 
-    ours.run(bench.session, written.place, workload.question, rows, place / "ours", watch)
+    ours.run(bench.session, written.place, workload.question, rows, place / "ours", watch, states=True)
     stock = run(bench.session, QUERIES[workload.peer], folders, place / "stock", counting)
     shutil.rmtree(place)
     # The last micro-batch has the sentinel, after which the state is empty.
