@@ -54,6 +54,7 @@ class Pipeline:
         """How far each group has read and answered."""
         self.rounds = 0
         self._timed = 0, 0
+        self._changed: set[str] = set()
         self.way = ""
         """Where the last round was run."""
         self.retry_at = 0
@@ -291,6 +292,12 @@ class Pipeline:
             self._saved_at = now
             self._run.tell(_save())
 
+    def changed(self) -> set[str]:
+        """The queries with news since the last call."""
+        with self._told:
+            found, self._changed = self._changed, set()
+        return found
+
     def _note_failures(self, result: RoundResult) -> None:
         commits = self._commits()
         for name, error in result.failures.items():
@@ -299,6 +306,8 @@ class Pipeline:
                 query.ledger = result.books.get(name, query.ledger)
                 commits.fail(query.opened.standing, commits.committed(query.group))
                 query.failure = error
+                with self._told:
+                    self._changed.add(name)
                 self._tell_leave(name)
 
     def _note(self, result: RoundResult) -> None:
@@ -318,6 +327,8 @@ class Pipeline:
             if name in self.queries and self.queries[name].failure is None:
                 # Before the offsets: another thread that sees the offsets also finds the rows.
                 self.queries[name].fresh.extend(rows)
+        with self._told:
+            self._changed |= {*result.books, *result.answers}
         self._moved_since_save |= any(self.offsets.get(g) != at for g, at in result.offsets.items())
         self.offsets |= result.offsets
         if result.panes is not None:

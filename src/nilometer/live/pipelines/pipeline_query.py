@@ -80,10 +80,14 @@ class PipelineQuery:
         return self.pipeline.offsets.get(self.group, self.opened.offsets)
 
     @property
+    def heard(self) -> int | None:
+        """The watermark; None before the first reading, and after the end."""
+        return None if self.watermark in (INT_MINIMUM, INT_MAXIMUM) else self.watermark
+
+    @property
     def metrics(self) -> Metrics:
         """How the query does."""
-        heard = self.watermark not in (None, INT_MINIMUM, INT_MAXIMUM)
-        watermark = self.watermark if heard else None
+        watermark = self.heard
         lag = None if watermark is None else self.clock() - watermark
         took = self.pipeline.milliseconds
         return Metrics(

@@ -215,29 +215,29 @@ class Pipelines:
         for pipeline in list(self._pipelines.values()):
             if not pipeline.active and pipeline.queries:
                 self._revive(pipeline)
-        ends: dict[str, tuple[bool, Offset]] = {}
+        streams = {key: stream for query in self._queries.values() for key, stream in query.streams.items()}
+        # Read before the rows: all rows up to these offsets are among those passed on.
+        ends = {key: self._logs.log(one).end for key, one in streams.items() if self._manager.ended(one.name)}
+        reached = {name: query.offsets for name, query in self._queries.items()} if ends else {}
         moved = False
-        for query in self._queries.values():
-            reached = (
-                query.offsets
-            )  # read before the rows: all rows up to these offsets are among those passed on
-            passed = self._pass_on(query)
-            moved |= passed
-            live = query.live
-            if query.failure is not None and live.failure is None:
-                live.failure, live.finished = query.failure.at(live.query.text, None), True
-            if not passed and not live.finished:
-                for key, stream in query.streams.items():
-                    if key not in ends:
-                        ends[key] = self._manager.ended(stream.name), self._logs.log(stream).end
-                live.finished = all(ends[key] == (True, reached.get(key)) for key in query.streams)
+        for name in [name for pipeline in self._pipelines.values() for name in pipeline.changed()]:
+            query = self._queries.get(name)
+            if query is not None:
+                moved |= self._pass_on(query)
+                live = query.live
+                if query.failure is not None and live.failure is None:
+                    live.failure, live.finished = query.failure.at(live.query.text, None), True
+        if not moved:
+            for name, at in reached.items():
+                query = self._queries[name]
+                query.live.finished |= all(key in ends and at.get(key) == ends[key] for key in query.streams)
         return moved
 
     def _pass_on(self, query: PipelineQuery) -> bool:
         live = query.live
         rows = [query.fresh.popleft() for _ in range(len(query.fresh))]
         live.give(rows)
-        live.note_books(query.ledger, query.metrics.watermark)
+        live.note_books(query.ledger, query.heard)
         live.dead = query.dead
         if query.pipeline.active:
             live.trouble = None
@@ -257,6 +257,7 @@ class Pipelines:
         else:
             for query in pipeline.queries.values():
                 query.failure = failure
+                query.live.failure, query.live.finished = failure.at(query.live.query.text, None), True
 
     def _divide(self, pipeline: Pipeline) -> None:
         """Divide a pipeline whose runs fail: one half goes on in another."""
