@@ -397,8 +397,11 @@ def prepare_clustered(query: Query, options: ClusterOptions) -> ClusteredSimulat
         notes.append(f"there are no readings of '{stream.name}' from {join_names(silent, 'and')}")
     known = source.is_in(pl.Series(sorted(heard & senses, key=str), dtype=source.dtype).implode())
     begin = int(time.filter(known).drop_nulls().min())  # type: ignore[arg-type]
-    for node, _ in options.kills:
+    length = min(options.duration, int(time.filter(known).drop_nulls().max()) - begin)  # type: ignore[operator]
+    for node, after in options.kills:
         field.number(node)
+        if after > length:
+            notes.append(f"--kill {node}: the readings end before it")
     return ClusteredSimulation(query, options, function, stream, field, begin, notes)
 
 

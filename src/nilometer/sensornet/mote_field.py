@@ -132,7 +132,7 @@ def field_of_places(places: Mapping[NodeId, tuple[float, float]], seed: int) -> 
         power_of(profile),
         np.full(len(ids), np.inf),
         0,
-        f"a network made of the sensors' places: radios reach {reach:,.4g} m, the sink is in the middle, {profile.name}",
+        f"a network made of the sensors' places: radios reach {reach:,.{0 if reach >= 100 else 3}f} m, the sink is in the middle, {profile.name}",
     )
 
 
