@@ -45,5 +45,8 @@ def test_sentences_and_rows(
     code, _, err = call(monkeypatch, capsys, "field", *data, "--phenomenon", "fog")
     assert code != 0
     assert "no phenomenon 'fog'" in err
+    code, _, err = call(monkeypatch, capsys, "field", *data, "--animate", str(tmp_path / "a.avi"))
+    assert "cannot animate into 'a.avi'" in err
+    monkeypatch.setattr("shutil.which", lambda _: None)
     code, _, err = call(monkeypatch, capsys, "field", *data, "--animate", str(tmp_path / "a.mp4"))
-    assert "cannot animate into 'a.mp4'" in err
+    assert "an MP4 is written by ffmpeg, which is not here" in err

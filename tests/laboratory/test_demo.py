@@ -33,7 +33,7 @@ def test_monitors_slow_down_speed_up_and_sleep(tmp_path: Path, capsys: pytest.Ca
     assert all(figures["answers"].values())
     asked = [line.split("  ", 1)[1] for line in shown.splitlines() if "monitors: " in line]
     assert asked[0] == "asked: overview; monitors: 24 every 10 minutes"
-    assert asked[1].startswith("asked: overview, smoke, silence; monitors: 24 every 1 minute")
+    assert asked[1].startswith("asked: overview, smoke, silence, plumes; monitors: 24 every 1 minute")
     # What is left behind is a log like any other.
     (tmp_path / "schema.sql").write_text(SCHEMA)
     database = connect(tmp_path)

@@ -32,3 +32,20 @@ export async function phenomenaAt(query, at, signal) {
   const found = at == null ? await get(`${path}?from=${Math.max(0, query.rows - KEPT)}&limit=${KEPT}`, { signal }) : await answersAt(path, at, KEPT, query.rows, signal);
   return phenomenaOf(found.rows);
 }
+
+/** A standing query over ARRIVALS: which sensors a phenomenon will reach, and after how many seconds. */
+export const hasArrivals = (query) => ['sensor', 'at', 'seconds'].every((name) => query.columns.some((one) => one.name === name));
+
+/** By sensor, the seconds until it is reached, as the last evaluation of the query says. */
+export async function arrivalsAt(query, at, signal) {
+  const path = `queries/${encodeURIComponent(query.name)}/results`;
+  const found = at == null ? await get(`${path}?from=${Math.max(0, query.rows - KEPT)}&limit=${KEPT}`, { signal }) : await answersAt(path, at, KEPT, query.rows, signal);
+  const when = (row) => micros(row.tick ?? row.time);
+  const last = found.rows.length ? Math.max(...found.rows.map(when)) : 0;
+  const soon = new Map();
+  for (const row of found.rows) {
+    const sensor = String(row.sensor);
+    if (when(row) === last && !(soon.get(sensor) <= row.seconds)) soon.set(sensor, row.seconds);
+  }
+  return soon;
+}

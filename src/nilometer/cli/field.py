@@ -26,7 +26,10 @@ def field(
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw a map: PNG, SVG or PDF.")] = None,
     animate: Annotated[
         Path | None,
-        typer.Option("--animate", help="Write an animation of all evaluations up to then: a GIF."),
+        typer.Option(
+            "--animate",
+            help="Write an animation of all evaluations up to then: a GIF, or an MP4 (by ffmpeg).",
+        ),
     ] = None,
     catalog: CatalogOption = None,
 ) -> None:
@@ -36,12 +39,14 @@ def field(
     """
     from nilometer.engine.field import describe_field
     from nilometer.errors import ConfigurationError
-    from nilometer.pictures.field_map import animate_field, draw_field
+    from nilometer.pictures.field_map import animate_field, check_animation, draw_field
     from nilometer.types import format_time
 
     for path, option in ((plot, "--plot"), (animate, "--animate")):
         if path is not None:
             check_output(path, option)
+    if animate is not None:
+        check_animation(animate)
     found = describe_field(database_of(data, catalog), time_of(at), phenomenon)
     if (plot is not None or animate is not None) and len(found) > 1:
         names = ", ".join(each.name for each in found)

@@ -7,6 +7,7 @@ evaluation.
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,20 @@ def draw_field(
     figure.savefig(path, dpi=120)
 
 
+def check_animation(path: Path) -> None:
+    """Refuse a file that cannot be written: neither a GIF nor an MP4, or an MP4 without ffmpeg."""
+    form = path.suffix.lower()
+    if form not in (".gif", ".mp4"):
+        raise ConfigurationError(
+            f"cannot animate into '{path.name}'", hint="write a GIF or an MP4: --animate field.gif"
+        )
+    if form == ".mp4" and shutil.which("ffmpeg") is None:
+        raise ConfigurationError(
+            "an MP4 is written by ffmpeg, which is not here",
+            hint="install it (apt install ffmpeg), or write a GIF: --animate field.gif",
+        )
+
+
 def animate_field(
     name: str,
     slide: int,
@@ -51,13 +66,10 @@ def animate_field(
     path: Path,
 ) -> int:
     """Write an animation of all evaluations from the first phenomenon to the last one; return the number of frames."""
-    if path.suffix.lower() != ".gif":
-        raise ConfigurationError(
-            f"cannot animate into '{path.name}'", hint="write a GIF: --animate field.gif"
-        )
+    check_animation(path)
     if not history:
         raise ConfigurationError("there is no phenomenon to animate", hint="choose a later --at")
-    from matplotlib.animation import FuncAnimation, PillowWriter
+    from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 
     first, last = history[0]["time"], history[-1]["time"]
     ticks = range(first, last + slide, slide)
@@ -75,7 +87,8 @@ def animate_field(
         _frame(axes, name, tick, slide, by_tick.get(tick, []), sensors, coordinates, trails)
         return []
 
-    FuncAnimation(figure, show, frames=ticks, init_func=list).save(path, writer=PillowWriter(fps=6), dpi=80)
+    writer = (FFMpegWriter if path.suffix.lower() == ".mp4" else PillowWriter)(fps=6)
+    FuncAnimation(figure, show, frames=ticks, init_func=list).save(path, writer=writer, dpi=80)
     return len(ticks)
 
 

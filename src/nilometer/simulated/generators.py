@@ -8,7 +8,7 @@ All fields have these options: `sensors`, `seed`, `every` (a sensor's own interv
 `jitter` (each sensor is off the grid by up to that share of the interval), `start` (ISO-8601; by default the
 clock when first opened), `radio=1` (a sensor that does not listen misses commands), `listen` (how often a
 sleeping sensor listens before it has a command), `battery` (the share of Table 1's battery that is left),
-`width` and `height` in metres. The adapter itself handles `speed`.
+`width` and `height` in metres. `plumes=2` lets two puffs start at a time, which meet and part again. The adapter itself handles `speed`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from nilometer.simulated.physics import Physics
 from nilometer.simulated.traffic import Road
 from nilometer.types import HOUR, MINUTE, parse_time
 
-OPTIONS = "sensors seed every jitter start radio listen battery width height".split()
+OPTIONS = "sensors seed every jitter start radio listen battery width height plumes".split()
 MOST = 1_000_000
 """The most sensors of a field: as many as a stream has room for."""
 
 
 def _plume(address: Address, start: int) -> Physics:
-    # Slow wide puffs that cross the whole field in some hours, one every two hours.
+    # Slow wide puffs that cross the whole field in some hours, one every two hours; of two, each crosses the other.
+    two = address.count("plumes", 1, 1) > 1
     width, height = address.number("width", 4_000.0, 1.0), address.number("height", 2_000.0, 1.0)
     return PlumeGrid(
         MovingPlume(
@@ -47,8 +48,9 @@ def _plume(address: Address, start: int) -> Physics:
             jitter=address.number("jitter", 0.0),
             width=width,
             height=height,
-            wind=(0.35 * width / 4_000, 0.05 * height / 2_000),
-            source=(-0.05, 0.35),
+            wind=(0.35 * width / 4_000, (0.111 if two else 0.05) * height / 2_000),
+            source=(-0.05, 0.15 if two else 0.35),
+            mirrored=two,
             release=2 * HOUR,
             strength=180.0,
             sigma=0.075 * width,

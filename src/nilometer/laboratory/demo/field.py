@@ -1,5 +1,5 @@
-"""The demo's field and its script: smoke drifts over air monitors, queries start and stop, and the monitors
-adapt.
+"""The demo's field and its script: two plumes of smoke at a time drift over air monitors, meet and part again; queries
+start and stop, and the monitors adapt.
 """
 
 from __future__ import annotations
@@ -55,6 +55,16 @@ QUESTIONS = (
         0.6,
     ),
     Question(
+        "plumes",
+        "plumes of smoke: born, meet, part, gone",
+        "SELECT time, CASE kind WHEN 'APPEAR' THEN 'is born' WHEN 'DISAPPEAR' THEN 'is gone' WHEN 'MERGE' THEN 'takes in another' "
+        "WHEN 'SPLIT' THEN 'falls apart' WHEN 'MOVE' THEN 'moves on' WHEN 'GROW' THEN 'grows' ELSE 'shrinks' END "
+        "|| CASE WHEN size > 0 THEN ', over ' || CAST(size AS STRING) || ' monitors' ELSE '' END AS smoke, id, kind, size, location, region, velocity_x, velocity_y "
+        "FROM PHENOMENA(ON air.concentration ABOVE 50 RANGE 10 MINUTES SLIDE 10 MINUTES STRENGTH 3 NEIGHBOURS WITHIN 330 MEMBERS 3)",
+        0.18,
+        0.6,
+    ),
+    Question(
         "alarm",
         "above 60 in the west; others may sleep",
         "SELECT time, id, concentration FROM air WHERE concentration > 60 AND distance(location, point(0.0, 700.0)) < 1500",
@@ -68,7 +78,13 @@ def field_of(sensors: int, seed: int) -> SimulatedField:
     """The monitors and the smoke."""
     return simulated_field(
         "plume",
-        {"sensors": str(sensors), "seed": str(seed), "start": format_time(START), "jitter": "0.5"},
+        {
+            "sensors": str(sensors),
+            "seed": str(seed),
+            "start": format_time(START),
+            "jitter": "0.5",
+            "plumes": "2",
+        },
     )
 
 

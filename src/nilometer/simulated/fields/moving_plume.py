@@ -20,7 +20,8 @@ from nilometer.types import FLOAT, HOUR, SECOND, Column
 @dataclass(frozen=True)
 class MovingPlume(Generator):
     """`wind` is in metres per second along x and y. A puff starts at `source` (shares of width and height)
-    every `release`."""
+    every `release`. With `mirrored`, so does a second one on the other side of the field's middle line (along x): if the
+    wind drives the one towards the line, the two meet there, and part again."""
 
     wind: tuple[float, float] = (0.5, 0.1)
     source: tuple[float, float] = (0.0, 0.4)
@@ -30,6 +31,7 @@ class MovingPlume(Generator):
     diffusion: float = 1.0
     background: float = 5.0
     noise: float = 0.25
+    mirrored: bool = False
 
     def columns(self) -> tuple[Column, ...]:
         return (Column("concentration", FLOAT, "ug/m3"),)
@@ -40,6 +42,8 @@ class MovingPlume(Generator):
         reading = self.background + np.abs(random.normal(0.0, self.noise, times.shape))
         for begin in np.arange(0.0, self.duration / SECOND, self.release / SECOND):
             reading += self._puff(places, seconds - begin)
+            if self.mirrored:
+                reading += self._puff(places * (1.0, -1.0) + (0.0, self.height), seconds - begin)
         return {"concentration": quantised(reading)}
 
     def _puff(self, places: Floats, age: Floats) -> Floats:
