@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from nilometer.cli.main import application
 from server.serving import Events, calling
 
 SCHEMA = """
@@ -44,6 +47,9 @@ def test_definitions_and_current_regions(tmp_path: Path) -> None:
         )
         earlier = caller.get("/api/v1/phenomena/smoke/current?at=2026-03-01T05:00:00Z")
         assert earlier["features"] == []
+        told = CliRunner().invoke(application, ["field", "--server", f"http://127.0.0.1:{caller.port}"])
+        assert told.exit_code == 0, told.output
+        assert told.stdout.startswith("smoke: 3 sensors, 80 to 80 ug/m3, around 38.1 N 121.1 W")
         assert caller("GET", "/api/v1/phenomena/fog/current").status == 404
         assert caller("GET", "/api/v1/phenomena/smoke/current?at=noon").status == 400
         caller.sql("CREATE PHENOMENON clean ON air.pm25 BELOW 10 RANGE 5 MINUTES MEMBERS 1")

@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from nilometer.cli.console import check_output, message, print_json, time_of
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    ServerOption,
+    TokenOption,
+    database_of,
+)
 
 
 def register(application: typer.Typer) -> None:
@@ -32,10 +39,16 @@ def field(
         ),
     ] = None,
     catalog: CatalogOption = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Say what is going on: the phenomena there are, how large, where, since when, where they go.
 
+    Without --server it is computed from all data at hand. A server goes on from what it knows.
+
     Example: nilometer field --data campfire/ --at 2018-11-09T04:00Z --plot smoke.png
+
+    Example: nilometer field --server http://gateway:7654
     """
     from nilometer.engine.field import describe_field
     from nilometer.errors import ConfigurationError
@@ -43,10 +56,20 @@ def field(
     from nilometer.types import format_time
 
     for path, option in ((plot, "--plot"), (animate, "--animate")):
+        if path is not None and server is not None:
+            raise ConfigurationError(
+                f"{option} draws from data at hand", hint="give --data; the dashboard of a server has the map"
+            )
         if path is not None:
             check_output(path, option)
     if animate is not None:
         check_animation(animate)
+    if server is not None:
+        from nilometer.cli import remote
+
+        with remote.open_server(server, token, data) as there:
+            remote.field(there, at, phenomenon, json=json)
+        return
     found = describe_field(database_of(data, catalog), time_of(at), phenomenon)
     if (plot is not None or animate is not None) and len(found) > 1:
         names = ", ".join(each.name for each in found)

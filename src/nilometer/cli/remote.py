@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 from nilometer.cli.console import message, print_json, print_records
 from nilometer.cli.shell import Shell
@@ -16,7 +17,7 @@ from nilometer.errors import ConfigurationError
 from nilometer.language import ast, parse
 from nilometer.language.vocabulary import NOT_AN_ALIAS
 from nilometer.language.walk import walk
-from nilometer.printable import printable
+from nilometer.printable import printable, printable_text
 
 if TYPE_CHECKING:
     from nilometer.engine.remote import RemoteDatabase
@@ -57,6 +58,23 @@ def query(
     rows = list(islice(asked, limit))
     print_records([_plain(row) for row in rows], json)
     message(f"{len(rows)} row{'' if len(rows) == 1 else 's'}")
+
+
+def field(database: RemoteDatabase, at: str | None, phenomenon: str | None, *, json: bool) -> None:
+    """Say what is going on, for one phenomenon or for all that are declared."""
+    names = (
+        [phenomenon] if phenomenon else [one["name"] for one in database.get("/api/v1/phenomena")["items"]]
+    )
+    if not names:
+        raise ConfigurationError("no phenomenon is declared", hint="CREATE PHENOMENON declares one")
+    for name in names:
+        asked = "" if at is None else f"?{urlencode({'at': at})}"
+        found = database.get(f"/api/v1/phenomena/{quote(name, safe='')}/current{asked}")
+        rows = [one["properties"] for one in found["features"]]
+        if json:
+            print_records(rows, json)
+        for sentence in () if json else found["sentences"]:
+            print(printable_text(sentence))
 
 
 def _is_live(database: RemoteDatabase, statement: ast.QueryNode) -> bool:

@@ -74,5 +74,6 @@ def _current(database: Database, name: str, at: str | None, followed: FollowedPh
         "name": field.name,
         "time": format_time(field.tick),
         "coordinates": field.coordinates,
+        "sentences": field.sentences,
         "features": features,
     }
