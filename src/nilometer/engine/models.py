@@ -163,7 +163,7 @@ def _sklearn(module: str) -> Any:
         return import_module(f"sklearn.{module}")
     except ImportError:
         raise ResourceError(
-            "scikit-learn fits models, and is not installed", hint="pip install scikit-learn"
+            "scikit-learn fits models, and is not installed", hint="pip install 'nilometer[mining]'"
         ) from None
 
 
