@@ -397,7 +397,8 @@ def prepare_clustered(query: Query, options: ClusterOptions) -> ClusteredSimulat
         notes.append(f"there are no readings of '{stream.name}' from {join_names(silent, 'and')}")
     known = source.is_in(pl.Series(sorted(heard & senses, key=str), dtype=source.dtype).implode())
     begin = int(time.filter(known).drop_nulls().min())  # type: ignore[arg-type]
-    length = min(options.duration, int(time.filter(known).drop_nulls().max()) - begin)  # type: ignore[operator]
+    last = int(time.filter(known).drop_nulls().max())  # type: ignore[arg-type]
+    length = min(options.duration, last - begin)
     for node, after in options.kills:
         field.number(node)
         if after > length:
