@@ -11,12 +11,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from nilometer.engine import Database, connect
 from nilometer.laboratory.nab_score import best_score, read_labelled, score
 from nilometer.laboratory.reproductions.verdict import claimed, exact
-from nilometer.types import SECOND
+from nilometer.types import DAY, SECOND
 
 SERIES = "abcabbabcb"
 PERIODS = {("a", 3, 0): (2, 3), ("b", 3, 1): (2, 2), ("b", 4, 1): (2, 2), ("b", 5, 4): (1, 1)}
@@ -129,10 +130,7 @@ def _daily(folder: Path) -> dict[str, Any]:
     )
     rows = query.run("gateway").given
     assert isinstance(rows, pl.DataFrame)
-    days = rows.filter(
-        pl.col("tick") == int(readings["time"].max()) // (86_400 * SECOND) * 86_400 * SECOND + 86_400 * SECOND
-    )  # type: ignore[arg-type]
-    days = days if days.height else rows.filter(pl.col("tick") == rows["tick"].max())
+    days = rows.filter(pl.col("tick") == _end_of_day(readings["time"].to_numpy()))
     best = (
         days.filter(pl.col("period") >= 12)
         .sort("id", "confidence", "period", descending=[False, True, False])
@@ -140,13 +138,18 @@ def _daily(folder: Path) -> dict[str, Any]:
         .first()
     )
     daily = best.filter(pl.col("period").is_between(23, 25)).height
-    low, high = best["confidence"].min(), best["confidence"].max()
+    low, *_, high = sorted(best["confidence"].to_list())
     return claimed(
         "no figure; our bar is a day, 23 to 25 hours, for 44 of 52 motes",
         f"{daily} of {best.height} motes; confidences {low:.2f} to {high:.2f}",
         daily >= 44,
         data=best.select("id", "period", "confidence").rows(),
     )
+
+
+def _end_of_day(times: np.ndarray) -> int:
+    """The midnight after the last reading."""
+    return (int(times.max()) // DAY + 1) * DAY
 
 
 def _anomalies(folder: Path) -> dict[str, Any]:
