@@ -252,7 +252,7 @@ def tracked(
 def mined(
     function: TableFunction,
     column: str,
-    window: int | FunctionFrame | None = FunctionFrame(12, 0, 2, True),  # noqa: B008 - frozen
+    window: int | FunctionFrame | None = FunctionFrame(12, 0, 6, True),  # noqa: B008 - frozen
     id_type: Type = INT,
     **options: OptionValue,
 ) -> FunctionCall:
@@ -447,7 +447,7 @@ CASES: list[Case] = [
         (Input(STREAM, AIR), Input(TABLE, NEAR_BY)),
     ),
     Case("silent", Silent(6, "Q", INT, frozenset({1, 2, 9})), (stream_of_r,), TIME),
-    Case("periods", Periods(mined(PERIODS, "R.kind", UP_TO=4, CONFIDENCE=0.3), R), (stream_of_r,)),
+    Case("periods", Periods(mined(PERIODS, "R.kind", UP_TO=4, CONFIDENCE=0.0, FILL=3), R), (stream_of_r,)),
     Case(
         "periods, segments",
         Periods(

@@ -11,6 +11,7 @@ river have nothing that gives the same answers: stumpy's incremental profile rem
 from __future__ import annotations
 
 import importlib.util
+import sys
 import time
 
 import numpy as np
@@ -30,7 +31,7 @@ LEVELS = "LEVELS 5 BETWEEN -1 AND 1"
 QUERIES = {
     "PERIODS": f"PERIODS(s, v {LEVELS} UP TO 48) [RANGE 2 MINUTES]",
     "PERIODS, SEGMENTS": f"PERIODS(s, v {LEVELS} UP TO 48 SEGMENTS) [RANGE 2 MINUTES]",
-    "PATTERNS": f"PATTERNS(s, v {LEVELS} PERIOD 20) [RANGE 2 MINUTES]",
+    "PATTERNS, MOST LETTERS 2": f"PATTERNS(s, v {LEVELS} PERIOD 20 MOST LETTERS 2) [RANGE 2 MINUTES]",
     "SUBSEQUENCES": f"SUBSEQUENCES(s, v {LEVELS} LENGTH 3 TO 4) [RANGE 20 SECONDS]",
     "MOTIFS": "MOTIFS(s, v LENGTH 20) [RANGE 2 MINUTES]",
     "DISCORDS": "DISCORDS(s, v LENGTH 20) [RANGE 2 MINUTES]",
@@ -53,6 +54,7 @@ def measure(rows: int, sensors: int) -> Result:
     for name, text in QUERIES.items():
         _run(name, text, small, 20)
         found.append(_run(name, text, whole, sensors))
+        print(f"{name}: {found[-1].ours / seconds:.1%} of a core", file=sys.stderr, flush=True)
     targets = [Target(f"share of a core, {each.task}", each.ours / seconds, LIMIT) for each in found]
     return Result(
         "mining",
