@@ -70,7 +70,6 @@ class Pipeline:
         self._moved_since_save = False
         self._analyses: dict[str, str] = {}
         self._left: dict[str, tuple[Panes | None, QueryLedger]] = {}
-        self._moving: set[str] = set()
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 
@@ -193,19 +192,6 @@ class Pipeline:
                 commits.leave(standing, standing.place.ledger, None)
         self.queries.pop(query.name, None)
 
-    def move_out(self, query: PipelineQuery) -> bool:
-        """Take a query out, with its state: `goes_on` says where another pipeline lets it go on."""
-        self._moving.add(query.name)
-        try:
-            left = self._take_out(query)
-        finally:
-            self._moving.discard(query.name)
-        if left is None:
-            return False
-        del self.queries[query.name]
-        query.goes_on = left[0], query.offsets, query.offsets
-        return True
-
     def _take_out(self, query: PipelineQuery) -> tuple[Panes | None, QueryLedger] | None:
         """Let a query leave the run. Returns its state; None if there is no run."""
         self._left.pop(query.name, None)
@@ -249,7 +235,7 @@ class Pipeline:
                     if query.group == small:
                         commits.move(query.opened.standing, large)
                         query.group = large
-            for name in [one for one in result.left if one in self.queries and one not in self._moving]:
+            for name in [one for one in result.left if one in self.queries]:
                 panes, ledger = result.left[name]
                 commits.commit(result.offsets, {}, now, at_once=True)
                 commits.leave(

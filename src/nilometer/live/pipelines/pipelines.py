@@ -1,8 +1,7 @@
 """All pipelines of a station: which standing query is in which, and what the station asks of them.
 
-A query is in the pipeline `main`, or in the one that `CREATE QUERY ... IN PIPELINE p` names. One that takes most of the time
-of its pipeline is taken out into its own (apart.py has the rule of the gateway). If an error ends a pipeline's run again and
-again, the pipeline is divided in two, and so the query at fault is alone in the end.
+A query is in the pipeline `main`, or in the one that `CREATE QUERY ... IN PIPELINE p` names. If an error ends
+a pipeline's run again and again, the pipeline is divided in two, and so the query at fault is alone in the end.
 """
 
 from __future__ import annotations
