@@ -22,9 +22,8 @@ from nilometer.engine import connect
 from nilometer.laboratory.benchmarks.result import Measurement, Target
 from nilometer.laboratory.benchmarks.spark.latency import appended_in, percentiles
 from nilometer.laboratory.benchmarks.spark.live_writer import APPENDED, STEP
-from nilometer.laboratory.benchmarks.spark.ours import OurQuery
+from nilometer.laboratory.benchmarks.spark.ours import Answered, OurQuery
 from nilometer.log import Fsync, LogDirectory, LogSettings
-from nilometer.spark.pipeline import MicroBatch
 from nilometer.types import SECOND
 
 SENSORS, SPACING, SHARE = 20_000, 10.0, 0.01
@@ -46,7 +45,7 @@ def live_on_spark(say: Callable[[str], None]) -> tuple[Measurement, Target, str]
     session = spark_session()
     committed: list[tuple[int, pl.Series]] = []
 
-    def watch(batch: MicroBatch) -> None:
+    def watch(batch: Answered) -> None:
         times = [frame["time"] for frame in batch.rows]
         found = pl.concat(times) if times else pl.Series("time", [], dtype=pl.Int64)
         committed.append((time.time_ns() // 1000, found))
@@ -54,7 +53,7 @@ def live_on_spark(say: Callable[[str], None]) -> tuple[Measurement, Target, str]
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         _declare(place)
-        query = OurQuery(session, place, QUESTION, 1_000_000, place / "run", live=True, watch=watch)
+        query = OurQuery(session, place, QUESTION, 1_000_000, place / "run", watch=watch)
         query.start()
         try:
             for length in (3.0, SECONDS):
