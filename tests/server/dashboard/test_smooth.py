@@ -46,13 +46,12 @@ def test_an_update_of_20_000_sensors_takes_less_than_50_ms(tmp_path: Path) -> No
         browser.wait(f"{DRAWN} > 0", 120)
         browser.send("Performance.disable")
         browser.send("Performance.enable", timeDomain="threadTicks")
-        browser.run(WATCH)
         before, began = _spent(browser), int(browser.run(DRAWN))
-        for update in range(1, UPDATES + 1):
-            _send(server.port, update, [at for at in range(SENSORS) if (at + update) % 10 == 0])
-            browser.wait(f"{DRAWN} >= {began + update}", 60)
+        _update(server.port, browser, range(1, UPDATES + 1))
         draws = int(browser.run(DRAWN)) - began
         each = (_spent(browser) - before) / draws
+        browser.run(WATCH)  # it costs some of the thread itself
+        _update(server.port, browser, range(UPDATES + 1, 2 * UPDATES + 1))
         frames = sorted(json.loads(browser.run("JSON.stringify(window.frames_.slice(1))")))
     middle, late = frames[len(frames) // 2], frames[int(0.99 * len(frames))]
     print(
@@ -60,6 +59,14 @@ def test_an_update_of_20_000_sensors_takes_less_than_50_ms(tmp_path: Path) -> No
         f"frames p50 {middle:.0f} ms, p99 {late:.0f} ms, longest {frames[-1]:.0f} ms"
     )
     assert each < MOST
+
+
+def _update(port: int, browser: Browser, turns: range) -> None:
+    """A tenth of the sensors has another value, and the map is drawn again, so many times."""
+    for turn in turns:
+        drawn = int(browser.run(DRAWN))
+        _send(port, turn, [at for at in range(SENSORS) if (at + turn) % 10 == 0])
+        browser.wait(f"{DRAWN} > {drawn}", 60)
 
 
 def _send(port: int, turn: int, ids: list[int]) -> None:
