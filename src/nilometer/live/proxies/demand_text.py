@@ -49,7 +49,8 @@ def _following(plan: physical.Node, stream: Stream) -> Iterator[str]:
         if guided.stream.name != stream.name:
             continue
         place = guided.place
-        around = f", {place.hops} hops around" if place.hops else ""
+        hops = "1 hop" if place.hops == 1 else f"{place.hops} hops"
+        around = f", {hops} around" if place.hops else ""
         soon = f", or in its way within {format_duration(place.horizon).lower()}" if place.horizon else ""
         who = f"sensors at '{place.phenomenon}'{around}{soon}"
         yield f"{stream.name}: {guided.near} -- of {who}"
