@@ -71,7 +71,8 @@ class OurQuery:
         states: bool = False,
         parts: int = 1,
     ) -> None:
-        query = connect(directory).sql(question).standing()
+        database = connect(directory)
+        query = database.sql(question).standing()
         self._columns = dtypes(query.schema)
         self._log = ResultLog(LocalFiles(place / "answers"), self._columns)
         self._files = StateFiles(place)
@@ -86,7 +87,8 @@ class OurQuery:
         self._run = PipelineRun(
             session, NAME, str(directory), folder, rows or UNLIMITED, parts, self._commit, task_rows=0
         )
-        member = Member(NAME, query.physical)
+        sensors = {name: tuple(database.catalog.sensors(stream.name)) for name, stream in streams.items()}
+        member = Member(NAME, query.physical, sensors)
         self._run.tell(Join(1, streams, (member,), self._offsets, self._offsets))
 
     def start(self) -> None:
