@@ -38,6 +38,14 @@ from contract.rounds import STREAM, Port, Timeline, generate, rounds, run, state
 from contract.windowed_streams import OverWindows
 from nilometer.algebra.table_function import Frame
 from nilometer.algebra.table_functions.phenomena import CANDIDATES
+from nilometer.mining.clusters import ClusterCentres, Clusters
+from nilometer.mining.discords import Discords, TopDiscords
+from nilometer.mining.motifs import Motifs
+from nilometer.mining.occurrences import Occurrences
+from nilometer.mining.outliers import Outliers
+from nilometer.mining.patterns import Patterns
+from nilometer.mining.periods import Periods
+from nilometer.mining.similar_to import NearestTo, SimilarTo
 from nilometer.operators.aggregate import Aggregate
 from nilometer.operators.analytic.analytic import Analytic
 from nilometer.operators.analytic.running import RunningAnalytic
@@ -78,6 +86,8 @@ MANY, FEW = 30_000, 3
 BYTES_A_ROW = 120
 
 WHOLE = (
+    *(Periods, Patterns, Outliers, Discords, TopDiscords, Motifs),  # rings of slots change everywhere
+    *(Occurrences, SimilarTo, NearestTo, Clusters, ClusterCentres),
     Aggregate,
     Analytic,
     BagOperation,

@@ -19,6 +19,7 @@ from nilometer.algebra.table_functions.patterns import ACROSS, MOST_PATTERNS, MO
 from nilometer.errors import ResourceError
 from nilometer.kernels.patterns import all_frequent
 from nilometer.kernels.slots import NEVER
+from nilometer.mining.same_panes import SamePanes
 from nilometer.mining.sequences import Block, Sequences
 from nilometer.mining.slot_windows import SlotWindows, output_of
 from nilometer.mining.symbols import Symbols
@@ -71,6 +72,7 @@ class PatternsLogic:
         self._segments = np.empty((0, period), np.int32)
         self._plain = 0  # how many rows there were when equal ones were last joined
         self._changed = True
+        self._same = SamePanes()
         self._shown = self._nothing = frames.empty(self._output).select(self._names)
 
     def update(self, port: int, rows: pl.DataFrame) -> None:  # noqa: ARG002 - one port
@@ -228,12 +230,13 @@ class PatternsLogic:
         )
         cells = pl.DataFrame({"cells": self._segments.ravel()}, schema={"cells": pl.Int32})
         opened = pl.DataFrame({"cells": self._open.ravel()}, schema={"cells": pl.Int32})
-        return self._sequences.snapshot() | {
+        panes = self._sequences.snapshot() | {
             "meta": json.dumps(meta).encode(),
             "segments": frames.to_bytes(rows),
             "letters": frames.to_bytes(cells),
             "open": frames.to_bytes(opened),
         }
+        return self._same(panes)
 
     def restore(self, panes: dict[str, bytes]) -> None:
         self._sequences.restore(panes)

@@ -20,6 +20,7 @@ from nilometer.errors import ResourceError
 from nilometer.kernels.left_profile import NONE, extend
 from nilometer.kernels.slots import NEVER
 from nilometer.memory import budget
+from nilometer.mining.same_panes import SamePanes
 from nilometer.mining.sequences import Sequences
 from nilometer.operators import frames
 from nilometer.types import Schema
@@ -43,6 +44,7 @@ class Profiles:
         self._raw = call["RAW"] is True
         self.sums = np.empty(self.slots, dtype=np.float64)
         self.base = self.end = NEVER
+        self._same = SamePanes()
         self._arrange(0)
 
     def _arrange(self, sources: int) -> None:
@@ -120,10 +122,10 @@ class Profiles:
             name: np.ascontiguousarray(getattr(self, name)[:, :used]).ravel() for name in (*_EMPTY, "nearest")
         }
         meta = {"base": self.base, "end": self.end, "runs": self._runs.tolist()}
-        return self.sequences.snapshot() | {
-            "profiles": json.dumps(meta).encode(),
-            "cells": frames.to_bytes(pl.DataFrame(cells)),
-        }
+        return self._same(
+            self.sequences.snapshot()
+            | {"profiles": json.dumps(meta).encode(), "cells": frames.to_bytes(pl.DataFrame(cells))}
+        )
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back what `snapshot` gave."""
