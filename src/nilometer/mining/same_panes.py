@@ -19,5 +19,5 @@ class SamePanes:
         """The panes, with the old object for each that is equal to it."""
         self._last = {
             name: old if (old := self._last.get(name)) == data else data for name, data in panes.items()
-        }  # type: ignore[misc]
+        }
         return self._last
