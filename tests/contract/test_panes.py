@@ -79,6 +79,7 @@ from nilometer.operators.window_join.plan import Form
 from nilometer.operators.window_join.window_join import WindowJoin
 from nilometer.operators.window_scope import Scope
 from nilometer.phenomena.candidates import Candidates
+from nilometer.phenomena.totals import Totals
 from nilometer.types import INT
 
 WIDTH = 20_000
@@ -101,6 +102,7 @@ WHOLE = (
     TableJoin,
     TableOuterJoin,
     ToStream,
+    Totals,  # two of the candidates
     Union,
     WindowsJoin,
     WindowsTableJoin,

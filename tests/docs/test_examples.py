@@ -40,4 +40,4 @@ def test_a_command(arguments: list[str], tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_there_are_some() -> None:
-    assert [words[0] for words in commands()] == ["plan", "simulate", "compile"]
+    assert [words[0] for words in commands()] == ["plan", "simulate", "compile", "simulate"]

@@ -19,13 +19,13 @@ from nilometer.algebra.table_functions.patterns import ACROSS, MOST_PATTERNS, MO
 from nilometer.errors import ResourceError
 from nilometer.kernels.patterns import all_frequent
 from nilometer.kernels.slots import NEVER
-from nilometer.mining.same_panes import SamePanes
 from nilometer.mining.sequences import Block, Sequences
 from nilometer.mining.slot_windows import SlotWindows, output_of
 from nilometer.mining.symbols import Symbols
 from nilometer.operators import frames
 from nilometer.operators.limits import check_kept, operator
 from nilometer.operators.logic import Output, Progress
+from nilometer.operators.same_panes import SamePanes
 from nilometer.operators.validation import require
 from nilometer.types import Schema
 

@@ -20,9 +20,9 @@ from nilometer.errors import ResourceError
 from nilometer.kernels.left_profile import NONE, extend
 from nilometer.kernels.slots import NEVER
 from nilometer.memory import budget
-from nilometer.mining.same_panes import SamePanes
 from nilometer.mining.sequences import Sequences
 from nilometer.operators import frames
+from nilometer.operators.same_panes import SamePanes
 from nilometer.types import Schema
 
 _EMPTY = {"values": np.nan, "means": np.nan, "scales": np.nan, "distances": np.nan}

@@ -27,6 +27,7 @@ from nilometer.algebra.table_functions import phenomena as words
 from nilometer.operators import frames
 from nilometer.operators.limits import operator
 from nilometer.operators.logic import ID, POSITION, TICK, Output, Progress, no_evaluations
+from nilometer.operators.same_panes import SamePanes
 from nilometer.operators.stored_versions import StoredVersions
 from nilometer.operators.validation import require
 from nilometer.operators.waiting import Waiting
@@ -93,6 +94,7 @@ class TrackLogic:
     """The tracker, and the rows that wait for their evaluation."""
 
     def __init__(self, spec: Track) -> None:
+        self._same = SamePanes()
         call = spec.call
         frame = call.window
         assert isinstance(frame, Frame)
@@ -344,7 +346,7 @@ class TrackLogic:
         panes |= {} if self._summary is None else self._summary.snapshot()
         given = {f"given {number}": frames.to_bytes(rows) for number, rows in enumerate(self._given)}
         meta = {"next": self._next, "versions": self._versions}
-        return panes | given | {"meta": json.dumps(meta).encode()}
+        return self._same(panes | given | {"meta": json.dumps(meta).encode()})
 
     def restore(self, panes: dict[str, bytes]) -> None:
         self._waiting.restore("waiting", panes)
