@@ -106,6 +106,7 @@ def test_lists_of_structs() -> None:
 
 def test_a_streaming_frame_goes_where_spark_writes(spark: SparkSession, tmp_path: Path) -> None:
     field = empty_field(tmp_path)
+    (field / "nilometer.toml").unlink()  # the session of the tests, not one of its own
     append(field, 0, 300)
     query = nilometer.connect(field).query("windows")
     frame = query.dataframe().where("mean > 10").selectExpr("id", "mean * 2 AS twice")

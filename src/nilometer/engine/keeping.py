@@ -138,7 +138,9 @@ class Keeping:
                 wanted[key] = key[1], text
         steps = differences(self._known, wanted)
         for step in steps:
-            if step.what == "DROP" and step.kind not in ("SENSORS", "STREAMS"):
+            # A sensor is not replaced, it is dropped and created again.
+            gone = step.what == "DROP" or (step.what == "REPLACE" and step.kind not in REPLACED)
+            if gone and step.kind not in ("SENSORS", "STREAMS"):
                 name, _, stream = step.name.partition(" OF ")
                 identifier: str | int = (
                     int(name) if step.kind == "SENSOR" and name.lstrip("-").isdecimal() else name

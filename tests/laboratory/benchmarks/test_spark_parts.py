@@ -131,7 +131,7 @@ def report() -> Report:
             Latency("filter", 10_000, (110.0, 210.0), (1.0, 2.0)),
         ),
         (StateSize("hop", (1.0, 2.0), (3.0, 4.0)),),
-        (Target("hop, times", 4.5, 3.0), Target("floor, ms", 400.0, 300.0, at_most=True)),
+        targets=(Target("hop, times", 4.5, 3.0), Target("floor, ms", 400.0, 300.0, at_most=True)),
     )
 
 
@@ -141,7 +141,7 @@ def test_table() -> None:
     assert "hop 60 s / 5 s                200       500    2.5" in text
     assert "DIFFERENT: Spark: 5 and 4 rows" in text
     assert "row window of 100: stock Spark refuses the plain form (NO)" in text
-    assert "2 stateful stages                              200          -" in text
+    assert "2 stateful stages                              200         -          -" in text
     assert "met    hop, times: 4.50 (at least 3)" in text
     assert "MISSED floor, ms: 400.00 (at most 300)" in text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hypothesis import reject
 from hypothesis import strategies as st
 
 from nilometer import algebra
@@ -22,6 +23,7 @@ from nilometer.algebra.table_function import (
 )
 from nilometer.algebra.table_functions import TABLE_FUNCTIONS
 from nilometer.catalog import Catalog, Sensor, Stream, Table, stream_columns
+from nilometer.errors import InternalError
 from nilometer.expressions import (
     ALGEBRAIC,
     Aggregate,
@@ -274,7 +276,11 @@ def streams_above(draw: st.DrawFn, input: Node, alias: str) -> Node:
             return logical.Lag(input, (item,))
         case "function" if numbers:
             function = draw(st.sampled_from(list(TABLE_FUNCTIONS.values())))
-            return logical.TableFunction(input, draw(calls(function, [each.name for each in numbers], alias)))
+            call = draw(calls(function, [each.name for each in numbers], alias))
+            try:
+                return logical.TableFunction(input, call)
+            except InternalError:
+                reject()  # options that do not go together, such as a length from 3 to 2
         case "rows":
             unbounded = draw(st.booleans())
             return logical.RowWindow(input, None if unbounded else start, end, draw(st.integers(1, 9)))
@@ -298,10 +304,12 @@ def calls(draw: st.DrawFn, function: TableFunction, numbers: list[str], alias: s
     function = function.meant(given)
     own = st.builds(OwnWindow, st.sampled_from(numbers), st.sampled_from(list(UNITS.values())))
     start, end = sorted((draw(lengths), draw(lengths)), reverse=True)
+    framed = st.builds(Frame, st.just(start), st.just(end), positive, st.booleans())
     windows: dict[Windowing, st.SearchStrategy[int | OwnWindow | Frame | None]] = {
         Windowing.ABOVE: st.none(),
         Windowing.REACH: lengths | own,
-        Windowing.FRAME: st.builds(Frame, st.just(start), st.just(end), positive, st.booleans()),
+        Windowing.FRAME: framed,
+        Windowing.WITHIN: framed,
     }
     sensors = draw(st.frozensets(st.text(max_size=2))) if function.sensors else frozenset[int | str]()
     window = draw(windows[function.windowing])
@@ -411,7 +419,10 @@ def _joined(draw: st.DrawFn, kind: str, left: Node, right: Node) -> Node:
             }:
                 return left
             inner_only = left.collection is Collection.TABLE and right.collection is not Collection.TABLE
-            joined = JoinKind.INNER if inner_only else draw(st.sampled_from(JoinKind))
+            kinds = [
+                kind for kind in JoinKind if kind is not JoinKind.FULL or Collection.STREAM not in collections
+            ]
+            joined = JoinKind.INNER if inner_only else draw(st.sampled_from(kinds))
             return logical.Join(left, right, joined, predicate)
         case _:
             return left

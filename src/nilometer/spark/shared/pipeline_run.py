@@ -72,7 +72,7 @@ class PipelineRun:
         reader: Any = self._session.readStream.format(NAME)
         frame: DataFrame = reader.options(**self._options).load()
         writer = frame.writeStream.foreachBatch(self._pass_on).outputMode("append").queryName(self._name)
-        writer = writer.option("checkpointLocation", (self._folder / "checkpoint").as_uri())
+        writer = writer.option("checkpointLocation", (self._folder / "checkpoint").absolute().as_uri())
         if trigger is not None:
             writer = writer.trigger(processingTime=trigger)
         self._query = writer.start()
