@@ -91,6 +91,35 @@ def test_a_replaced_model_is_another_version(tmp_path: Path) -> None:
         db.execute("DROP MODEL m")
 
 
+def test_a_refused_change_leaves_the_model_and_a_change_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "library.csv").write_text("label,f\na,0 0\nb,5 5\n")
+    (tmp_path / "schema.sql").write_text(
+        "CREATE TABLE library (label STRING, f FLOAT[2]) STORED AT 'library.csv';\n"
+        "CREATE STREAM s (v FLOAT[2]) PUSHED;\n"
+        "CREATE MODEL m FROM (SELECT label, f FROM library) USING NEAREST 1;\n"
+    )
+
+    def methods() -> list[str]:
+        return [row["method"] for row in nilometer.connect(tmp_path).execute("SHOW MODELS")[0]]
+
+    db, fit = nilometer.connect(tmp_path), "FROM (SELECT label, f FROM library) USING TREE"
+    for name in ("m", "s"):
+        with pytest.raises(NilometerError, match="already"):
+            db.execute(f"CREATE MODEL {name} {fit}")
+    assert methods() == ["NEAREST 1"]
+    assert not (tmp_path / "models" / "s.jsonl").exists()
+    db.execute(f"REPLACE MODEL m {fit}")
+    assert methods() == ["TREE"]
+    db.execute("CREATE QUERY q AS SELECT id, classify(m, v).label AS label FROM s")
+    with pytest.raises(NilometerError, match="is read by q"):
+        db.execute("DROP MODEL m")
+    assert methods() == ["TREE"]
+    db.execute("DROP QUERY q")
+    db.execute("DROP MODEL m")
+    assert not (tmp_path / "models" / "m.jsonl").exists()
+    assert methods() == []
+
+
 def test_wrong_examples_and_vectors() -> None:
     db = nilometer.connect()
     db.execute("CREATE STREAM s (v FLOAT[3], k STRING) PUSHED")

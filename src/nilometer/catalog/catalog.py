@@ -348,7 +348,7 @@ class Catalog:
                     for key, extent in self._contents.extents.items()
                     if isinstance(extent, Stream)
                 }
-            case "TABLE":
+            case "TABLE" | "MODEL":
                 known = {
                     key: extent for key, extent in self._contents.extents.items() if isinstance(extent, Table)
                 }

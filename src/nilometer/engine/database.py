@@ -45,6 +45,7 @@ CHANGING = (
     ast.CopySensors,
     ast.CopyStreams,
     ast.CreateNetwork,
+    ast.CreateModel,
     ast.CreateQuery,
     ast.CreateView,
     ast.CreatePhenomenon,
@@ -91,6 +92,12 @@ class Database:
         force: bool,
     ) -> Any:
         self.refresh()
+        if self.keeping is not None and isinstance(statement, CHANGING):
+            try:
+                self.told.append(self.keeping.execute(statement, force=force))
+            except NilometerError as error:
+                raise error.at(text, statement.span) from None
+            return None
         try:
             lowered = self._of_models(statement, text)
         except NilometerError as error:
@@ -98,12 +105,6 @@ class Database:
         if lowered is None:
             return None
         statement = lowered
-        if self.keeping is not None and isinstance(statement, CHANGING):
-            try:
-                self.told.append(self.keeping.execute(statement, force=force))
-            except NilometerError as error:
-                raise error.at(text, statement.span) from None
-            return None
         return self._run(statement, text, parameters)
 
     def _of_models(
@@ -111,7 +112,7 @@ class Database:
     ) -> ast.Statement | ast.QueryNode | None:
         """A statement about a model as one about its table; None if all is done. A model is fitted here."""
         match statement:
-            case ast.CreateModel():
+            case ast.CreateModel(name=name) if self.catalog.extent(name) is None:
                 return create_model(self, statement, text)
             case ast.Replace(created=ast.CreateModel(name=name) as created):
                 known = is_model(self.catalog.extent(name))
@@ -152,7 +153,12 @@ class Database:
                     self.notes += doubtful_units(stream_declared)
                 case ast.CreateTable():
                     self.catalog.add_table(table_of(statement, text, self.data.base))
-                case ast.CreateModel():
+                case ast.CreateModel(name=name):
+                    if self.catalog.extent(name) is not None:
+                        raise ConfigurationError(
+                            f"there is a stream, table or model '{name}' already",
+                            hint=f"choose another name, or REPLACE MODEL {name} ...",
+                        )
                     self.catalog.add_table(
                         table_of(create_model(self, statement, text), text, self.data.base)
                     )

@@ -262,7 +262,7 @@ class Changes:
         return self.roster.add(definition, offsets)
 
     def _take_back(self, kind: str, name: str) -> None:
-        if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW", "PHENOMENON"):
+        if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW", "PHENOMENON", "MODEL"):
             self.database.catalog.drop(kind, name)
 
     def _drop(self, statement: ast.Drop, origin: str) -> str:
@@ -275,7 +275,11 @@ class Changes:
                 catalog.drop(kind, name, statement.if_exists)  # says that there is none
                 return f"there is no {called} {name}"
             kind = "QUERY"
-        if kind in ("QUERY", "STREAM", "TABLE", "VIEW", "PHENOMENON"):
+        if kind == "MODEL" and ("MODEL", name.lower()) not in self.control.declared:
+            if not statement.if_exists:
+                raise CatalogError(f"no model '{name}'", hint="SHOW MODELS lists them")
+            return f"there is no model {name}"
+        if kind in ("QUERY", "STREAM", "TABLE", "VIEW", "PHENOMENON", "MODEL"):
             found = readers(catalog, name)
             if called == "decision":
                 found += [one for one in readers(catalog, f"{name}_audit") if one not in found]
@@ -296,6 +300,9 @@ class Changes:
             if self.roster is not None:
                 self.roster.drop(name)
             self._delete(name)
+        if kind == "MODEL":
+            # After the record: a drop that was refused leaves the model as it is.
+            (self.directory / "models" / f"{name.lower()}.jsonl").unlink(missing_ok=True)
         note = f"{called} {shown} is dropped"
         if (kind, shown.lower()) in self.control.adopted:
             note += "; schema.sql still declares it, and `nilometer apply` would create it again"
@@ -339,7 +346,7 @@ class Changes:
         catalog = self.database.catalog
         if before is None and not any((catalog.query(name), catalog.extent(name), catalog.view(name))):
             return self.execute(created, origin, force=force)
-        if before is not None and before.text == text:
+        if before is not None and before.text == text and kind != "MODEL":  # its examples may be others
             return f"{name} is unchanged"
         old = self.database.catalog.query(name)
         if isinstance(created, ast.CreateQuery) and old is not None and state == "KEEP STATE":

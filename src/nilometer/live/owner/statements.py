@@ -83,7 +83,10 @@ def differences(present: Mapping[Key, str], wanted: Mapping[Key, tuple[str, str]
             steps.append(Difference("CREATE", key[0], name, text))
         elif present[key] != text:
             steps.append(Difference("REPLACE", key[0], name, text))
-    order = ("QUERY", "VIEW", "PHENOMENON", "SENSOR", "SENSORS", "NETWORK", "TABLE", "STREAM", "STREAMS")
+    order = (
+        *("QUERY", "VIEW", "PHENOMENON", "MODEL", "SENSOR", "SENSORS", "NETWORK"),
+        *("TABLE", "STREAM", "STREAMS"),
+    )
     return sorted(gone, key=lambda step: order.index(step.kind)) + steps
 
 
