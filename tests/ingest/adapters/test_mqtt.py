@@ -43,16 +43,30 @@ def broker() -> Iterator[mosquitto_server.Broker]:
 
 @pytest.fixture
 def publish(broker: mosquitto_server.Broker) -> Iterator[Callable[..., None]]:
-    """Publishes with QoS 1, and returns when the broker has it."""
+    """Publishes with QoS 1, and returns when the broker has it.
+
+    A message that is published while the client is not yet connected again waits in the client. `wait_for_publish`
+    raises for such a message, so the acknowledgements are counted here.
+    """
     client = Client(CallbackAPIVersion.VERSION2, "publisher", protocol=MQTTv5)
     client.reconnect_delay_set(0.1, 1)  # type: ignore[arg-type]
+    acknowledged: set[int] = set()
+    changed = threading.Condition()
+
+    def on_publish(_: Client, __: Any, number: int, *___: Any) -> None:
+        with changed:
+            acknowledged.add(number)
+            changed.notify_all()
+
+    client.on_publish = on_publish
     client.connect("127.0.0.1", broker.port)
     client.loop_start()
 
     def send(topic: str, *payloads: str | bytes, retain: bool = False) -> None:
-        for sent in [client.publish(topic, payload, qos=1, retain=retain) for payload in payloads]:
-            sent.wait_for_publish(PATIENCE)
-            assert sent.is_published()
+        sent = {client.publish(topic, payload, qos=1, retain=retain).mid for payload in payloads}
+        with changed:
+            assert changed.wait_for(lambda: sent <= acknowledged, PATIENCE), sent - acknowledged
+            acknowledged.difference_update(sent)
 
     yield send
     client.disconnect()
