@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
+from nilometer.engine import connect
+from nilometer.errors import ConfigurationError
 from server.serving import AIR, Caller, Events, calling, minute
 
 
@@ -95,6 +97,58 @@ def test_a_query_is_installed_changed_paused_resumed_and_dropped(caller: Caller)
     assert caller("POST", named + "/pause").status == 200
     assert caller("DELETE", named).json["told"] == "query my query is dropped"
     assert caller("PUT", "/api/v1/queries/..%5C", b"SELECT id FROM air", "application/sql").status == 403
+
+
+def test_the_versions_of_a_query_are_listed(caller: Caller) -> None:
+    def install(limit: int, asked: str = "") -> None:
+        text = f"SELECT time, id FROM air WHERE pm25 > {limit}"
+        assert (
+            caller("PUT", f"/api/v1/queries/changing{asked}", text.encode(), "application/sql").status == 200
+        )
+
+    install(1)
+    count = caller.get("/api/v1/streams/air/ledger")["appended"]
+    caller.send("air", [minute(number, "versions") for number in range(10)])
+    install(2, "?state=empty")
+    found = caller.get("/api/v1/queries/CHANGING/versions")
+    newest, oldest = found["items"]
+    assert (found["name"], newest["current"], oldest["current"]) == ("changing", True, False)
+    assert [one["text"][-3:] for one in found["items"]] == ["> 2", "> 1"]
+    assert (newest["state"], oldest["state"]) == ("EMPTY STATE", None)
+    assert (newest["offsets"], oldest["offsets"]) == ({"air": count + 10}, {"air": count})
+    assert newest["installed"] > oldest["installed"]
+    assert caller("DELETE", "/api/v1/queries/changing").status == 200
+    assert caller("GET", "/api/v1/queries/changing/versions").status == 404
+    install(3)
+    assert len(caller.get("/api/v1/queries/changing/versions")["items"]) == 1, "a dropped one began anew"
+    assert caller("DELETE", "/api/v1/queries/changing").status == 200
+    (declared,) = caller.get("/api/v1/queries/everything/versions")["items"]
+    assert declared["origin"] == "schema.sql"
+
+
+def test_models_have_classes_and_versions(tmp_path: Path) -> None:
+    (tmp_path / "library.csv").write_text("label,f\na,0 0\nb,5 5\n")
+    declared = "CREATE TABLE library (label STRING, f FLOAT[2]) STORED AT 'library.csv';\n"
+    with calling(tmp_path, AIR + declared) as caller:
+        caller.sql("CREATE MODEL m FROM (SELECT label, f FROM library) USING NEAREST 1")
+        (found,) = caller.get("/api/v1/models")["items"]
+        shown = {name: found[name] for name in ("name", "kind", "method", "classes", "examples", "elements")}
+        assert shown == {
+            "name": "m",
+            "kind": "nearest",
+            "method": "NEAREST 1",
+            "classes": ["a", "b"],
+            "examples": 2,
+            "elements": 2,
+        }
+        caller.sql("REPLACE MODEL m FROM (SELECT label, f FROM library) USING TREE")
+        again = caller.get("/api/v1/models/M")
+        assert [one["text"].rpartition(" ")[2] for one in again["versions"]] == ["TREE", "1"]
+        assert (again["kind"], again["versions"][0]["current"]) == ("tree", True)
+        assert caller("GET", "/api/v1/models/x").json["hint"] == "declared are: m"
+    assert [one["current"] for one in connect(tmp_path).versions("m")] == [True, False]
+    with pytest.raises(ConfigurationError, match="no standing query or model 'x'"):
+        connect(tmp_path).versions("x")
 
 
 def test_a_plan_has_every_stage_as_text_json_and_picture(caller: Caller) -> None:

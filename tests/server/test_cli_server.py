@@ -41,6 +41,11 @@ def test_every_verb(tmp_path: Path) -> None:
         assert listed["name"] == "air"
         assert json.loads(run("streams", "--ledger", "--json").stdout)["appended"] == 3
         assert "high" in run("queries").stdout
+        (version,) = [
+            json.loads(row) for row in run("queries", "versions", "high", "--json").stdout.splitlines()
+        ]
+        assert (version["current"], version["offsets"]) == (True, {"air": 0})
+        assert "air@0" in run("queries", "versions", "high").stdout
         followed = run("answers", "high", "--follow", "--limit", "2", "--json").stdout
         assert [json.loads(row)["pm25"] for row in followed.splitlines()] == [2.0, 3.0]
         assert "2.0" in run("answers", "high", "--limit", "1").stdout

@@ -52,8 +52,12 @@ def test_the_same_script_gives_the_same(tmp_path: Path) -> None:
             embedded.sql("SELECT pm26\nFROM air")
         assert str(refused.value) == str(here.value)
         assert [one["name"] for one in remote.execute("SHOW STREAMS")[0]] == ["air"]
+        for kind in ("MODELS", "PHENOMENA", "NETWORKS", "QUERIES"):
+            assert remote.show(kind) == embedded.show(kind) == []
         with pytest.raises(ConfigurationError, match="no standing query"):
             list(remote.answers("nothing"))
+        with pytest.raises(ConfigurationError, match="no standing query"):
+            remote.versions("nothing")
 
 
 def test_answers_are_followed_over_the_end_of_a_server(tmp_path: Path) -> None:

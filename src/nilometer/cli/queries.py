@@ -1,5 +1,5 @@
 """`nilometer queries`: list, pause, resume, drop, replay and trim a data directory's standing queries, and show their
-dead letters."""
+versions and dead letters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nilometer.live.query_list import QueryState
 
 commands = typer.Typer(
-    help="Manage the standing queries: list, pause, resume, drop, replay, trim.",
+    help="Manage the standing queries: list, versions, pause, resume, drop, replay, trim.",
     invoke_without_command=True,
 )
 
@@ -57,9 +57,12 @@ def queries(
         from nilometer.cli import remote
         from nilometer.errors import ConfigurationError
 
+        if context.invoked_subcommand == "versions":
+            context.meta["server"] = (server, token)
+            return
         if context.invoked_subcommand is not None:
             raise ConfigurationError(
-                "by --server, queries are only listed here",
+                "by --server, queries and their versions are only listed here",
                 hint="change them with statements: nilometer execute --server URL 'PAUSE QUERY smoky'",
             )
         with remote.open_server(server, token, data) as there:
@@ -149,6 +152,42 @@ def analyze_command(
         )
     with client:
         print(client.request("analyze", name=name).header["text"])
+
+
+@commands.command("versions")
+def versions_command(
+    context: typer.Context,
+    name: NameArgument,
+    data: DataOption = None,
+    json: JsonOption = False,
+    catalog: CatalogOption = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
+) -> None:
+    """List the texts that a query or a model has had, newest first, and where in the logs each took effect.
+
+    The newest 20 are kept. A query that is dropped has none.
+
+    Example: nilometer queries versions smoky --data field/
+    """
+    server, token = (server, token) if server is not None else context.meta.get("server", (None, None))
+    if server is not None:
+        from nilometer.cli import remote
+
+        with remote.open_server(server, token, data) as there:
+            found = there.versions(name)
+    else:
+        found = database_of(*_given(context, data, catalog)).versions(name)
+    if not found:
+        message(f"{name} has no version yet: the first serve or run takes it up")
+    if json:
+        print_records(found, json)
+        return
+    for version in found:
+        where = ", ".join(f"{stream}@{position}" for stream, position in version["offsets"].items())
+        version["offsets"], version["text"] = where, " ".join(version["text"].split())
+        version["current"] = "yes" if version["current"] else None
+    print_records(found, json)
 
 
 @commands.command("dead")

@@ -363,6 +363,21 @@ class Database:
         self.refresh()
         return query_list(self)
 
+    def versions(self, name: str) -> list[dict[str, Any]]:
+        """The declarations that a standing query or a model has had in this data directory, newest first: text, when it
+        was installed, by whom, and the offsets in the streams' logs at which it took effect."""
+        from nilometer.live.declared_versions import versions_at
+
+        self.refresh()
+        kind = "MODEL" if is_model(self.catalog.extent(name)) else "QUERY"
+        if kind == "QUERY" and self.catalog.query(name) is None:
+            raise ConfigurationError(
+                f"no standing query or model '{name}'", hint="SHOW QUERIES and SHOW MODELS list them"
+            )
+        if self.data.base is None:
+            raise ConfigurationError("versions are kept in a data directory, and this database has none")
+        return [version.as_dict() for version in versions_at(self.data.base, kind, name)]
+
     def deliver(self, name: str, to: str) -> int:
         """Deliver to a sink the answers of a standing query that it does not have yet: `parquet:DIR`,
         `jsonl:FILE`, `mqtt://host/topic`, `postgresql://host/database?table=x`. Returns the number of rows

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nilometer.algebra.models import Model
+from nilometer.algebra.models import Model, read_model
 from nilometer.catalog import Table
 from nilometer.engine.query import Query
 from nilometer.errors import DataError, ResourceError
@@ -172,8 +172,29 @@ def model_rows(database: Database) -> list[dict[str, Any]]:
     rows = []
     for extent in database.catalog.extents():
         if is_model(extent):
-            path = _folder(database) / f"{extent.name.lower()}.jsonl"
-            known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+            known = _kept(_folder(database) / f"{extent.name.lower()}.jsonl")
             told = {name: known.get(name) for name in ("method", "labels", "examples", "elements")}
             rows.append({"name": extent.name, **told})
     return rows
+
+
+def model_details(database: Database) -> list[dict[str, Any]]:
+    """The models, with the kind of each, its classes, and the declaration that it was fitted by."""
+    found = []
+    for row in model_rows(database):
+        known = _kept(_folder(database) / f"{row['name'].lower()}.jsonl")
+        model = read_model(known["model"]) if known else None
+        told = {
+            "kind": None if model is None else model.kind,
+            "classes": [] if model is None else list(model.labels),
+        }
+        found.append({**row, **told, "declared": known.get("declared")})
+    return found
+
+
+def _kept(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return found

@@ -89,22 +89,29 @@ class RemoteDatabase:
         return None
 
     def show(self, kind: str) -> list[dict[str, Any]]:
-        """STREAMS, QUERIES, SENSORS, ALERTS or DECISIONS, as rows."""
-        paths = {name: name.lower() for name in ("STREAMS", "QUERIES", "SENSORS", "ALERTS", "DECISIONS")}
-        if kind.upper() not in paths:
-            raise UnsupportedError(f"a server does not show {kind}", hint=f"it shows {', '.join(paths)}")
-        return self._all(f"/api/v1/{paths[kind.upper()]}?limit=1000")
+        """STREAMS, QUERIES, SENSORS, MODELS, PHENOMENA, NETWORKS, ALERTS or DECISIONS, as rows."""
+        shown = ("STREAMS", "QUERIES", "SENSORS", "MODELS", "PHENOMENA", "NETWORKS", "ALERTS", "DECISIONS")
+        if kind.upper() not in shown:
+            raise UnsupportedError(f"a server does not show {kind}", hint=f"it shows {', '.join(shown)}")
+        return self._all(f"/api/v1/{kind.lower()}?limit=1000")
 
     def queries(self) -> list[dict[str, Any]]:
         """The standing queries, with their state."""
         return self.show("QUERIES")
+
+    def versions(self, name: str) -> list[dict[str, Any]]:
+        """The declarations that a standing query or a model has had, newest first."""
+        models = [model for model in self.show("MODELS") if model["name"].lower() == name.lower()]
+        if models:
+            return list(models[0]["versions"])
+        return list(self.get(f"/api/v1/queries/{quote(name, safe='')}/versions")["items"])
 
     def _all(self, path: str | None) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         while path:
             page = self.get(path)
             found += page["items"]
-            path = page["next"]
+            path = page.get("next")
         return found
 
     # ---- readings ----------------------------------------------------------------------------------------------------

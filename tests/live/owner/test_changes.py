@@ -14,9 +14,10 @@ from nilometer.engine import Database, connect
 from nilometer.errors import CatalogError, ConfigurationError, DataError, NilometerError
 from nilometer.live.control import folder_of
 from nilometer.live.damage import repair_shared, verify_shared
+from nilometer.live.declared_versions import versions_at
 from nilometer.live.owner.changes import take_up
 from nilometer.live.owner.client import Asking
-from nilometer.live.owner.control_log import ControlLog, Record
+from nilometer.live.owner.control_log import VERSIONS, ControlLog, Record
 from nilometer.live.owner.owner import Owner
 from nilometer.live.roster import Roster
 from nilometer.log import LogDirectory, Offset
@@ -234,6 +235,28 @@ def test_a_torn_record_never_was_and_a_damaged_one_is_an_error(tmp_path: Path) -
     path.write_bytes(b"x" + whole[1:])
     with pytest.raises(DataError, match="line 1 of the control log is damaged"):
         ControlLog(tmp_path)
+
+
+def test_a_rewritten_control_log_keeps_the_newest_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nilometer.live.owner.control_log.SPARE", 5)
+    log = ControlLog(tmp_path)
+    log.append(Record("CREATE", "STREAM", "air", "CREATE STREAM air ..."))
+    for number in range(200):
+        what = "REPLACE" if number else "CREATE"
+        log.append(Record(what, "QUERY", "q", f"text {number}", at=number, effect={"air": Offset(1, number)}))
+        log.append(Record("PAUSE", "QUERY", "q"))
+    again = ControlLog(tmp_path)
+    assert again.declared == log.declared
+    assert again.versions == log.versions
+    assert [one.installed for one in versions_at(tmp_path, "QUERY", "Q")] == list(
+        range(199, 199 - VERSIONS, -1)
+    )
+    assert again.replaced == {("QUERY", "q"): "text 198"}
+    assert again.records < 100
+    again.append(Record("DROP", "QUERY", "q"))
+    assert not versions_at(tmp_path, "QUERY", "q")
 
 
 @pytest.mark.parametrize("line", [0, 1, 2])

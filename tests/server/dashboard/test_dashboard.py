@@ -129,6 +129,8 @@ def test_a_query_is_installed_and_its_rows_arrive(site: Site) -> None:
     site.read(0, 951.5, "s4")
     site.browser.wait("document.querySelector('[data-rows]')?.dataset.rows === '2'")
     site.browser.wait("!!document.querySelector('.chart canvas')")
+    site.browser.run("document.querySelector('.detail summary').click()")
+    site.browser.wait("!!document.querySelector('[aria-label=\"Versions of hot\"] .chip.ok')")
     # It is paused, resumed, and dropped only after a question.
     site.browser.click("Pause hot")
     site.browser.click("Resume hot")

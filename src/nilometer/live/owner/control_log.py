@@ -27,6 +27,9 @@ SCHEMA = "schema.sql"
 CLIENT = "client"
 SPARE = 1_000
 """The log is rewritten when it is opened with more than this many records that no longer matter, if they are the most."""
+VERSIONED = ("QUERY", "MODEL")
+VERSIONS = 20
+"""As many declarations of a query or model are kept, the newest; all others keep only their last."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,8 @@ class ControlLog:
         """The declarations of schema.sql that were taken up; a client may have changed or dropped the thing since."""
         self.replaced: dict[tuple[str, str], str] = {}
         """The texts that the last REPLACE of each thing has replaced."""
+        self.versions: dict[tuple[str, str], tuple[Record, ...]] = {}
+        """The declarations of each query and model that exists, oldest first, at most `VERSIONS`."""
         self.records = 0
         self.cut = 0
         """The bytes of a line at the end that a crash has torn."""
@@ -131,7 +136,7 @@ class ControlLog:
 
     def append(self, record: Record) -> None:
         """Make a record durable. Only the owner calls this."""
-        if self.records > SPARE + 2 * (len(self.declared) + len(self.dropped) + len(self.adopted)):
+        if self.records > SPARE + 2 * self._needed():
             self._rewrite()
         with resources(self._files.place):
             path = self._files.directory / FILE
@@ -166,13 +171,19 @@ class ControlLog:
 
     def _rewrite(self) -> None:
         """Keep only what matters."""
-        data = b"".join(record.line() for record in self.declared.values())
+        kept = (self.versions.get(key, (record,)) for key, record in self.declared.items())
+        data = b"".join(record.line() for versions in kept for record in versions)
         data += b"".join(Record("ADOPTED", *key, text, SCHEMA).line() for key, text in self.adopted.items())
         data += b"".join(Record("DROP", *key).line() for key in sorted(self.dropped))
         with resources(self._files.place):
             self._files.replace(FILE, data)
         self._size = len(data)
-        self.records = len(self.declared) + len(self.dropped) + len(self.adopted)
+        self.records = self._needed()
+
+    def _needed(self) -> int:
+        """How many records matter."""
+        older = sum(len(versions) - 1 for versions in self.versions.values())
+        return len(self.declared) + older + len(self.dropped) + len(self.adopted)
 
     def _take(self, record: Record) -> None:
         self.records += 1
@@ -188,9 +199,12 @@ class ControlLog:
                 else:
                     self.replaced.pop(record.key, None)
                 self.declared[record.key] = record
+                if record.kind in VERSIONED:
+                    self.versions[record.key] = (*self.versions.get(record.key, ()), record)[-VERSIONS:]
                 self.dropped.discard(record.key)
             case "DROP" | "FORGET":
                 self.declared.pop(record.key, None)
+                self.versions.pop(record.key, None)
                 if record.what == "DROP":
                     self.dropped.add(record.key)
 

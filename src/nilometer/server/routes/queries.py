@@ -13,6 +13,7 @@ from starlette.responses import Response
 from nilometer.errors import ConfigurationError
 from nilometer.language import ast, parse, print_statement
 from nilometer.language.print_expressions import identifier
+from nilometer.live.declared_versions import versions_of
 from nilometer.live.query_list import QueryState, query_state
 from nilometer.live.standing import result_log
 from nilometer.server.confinement import check_name
@@ -76,6 +77,13 @@ def add(router: APIRouter, desk: Desk) -> None:
             lambda database: _described(desk, database, query_of(database, name).name, running)
         )
 
+    @router.get("/queries/{name}/versions", dependencies=[READ], tags=["queries"])
+    async def versions(name: str) -> dict[str, Any]:
+        """The texts that a query has had, newest first: when each was installed, by schema.sql or a client, and the
+        number of readings in each stream's log before the first that it read. The newest 20 are kept."""
+        known = await desk.with_database(lambda database: query_of(database, name).name)
+        return {"name": known, "items": await declared_versions(desk, "QUERY", known)}
+
     @router.put("/queries/{name}", dependencies=[ADMIN], tags=["queries"], openapi_extra=SQL_BODY)
     async def put(
         request: Request,
@@ -130,6 +138,17 @@ def add(router: APIRouter, desk: Desk) -> None:
         """Carry out any one statement that changes what is declared or what runs."""
         text = await statement_text(request)
         return {"told": await desk.wait_for(lambda: desk.execute(text))}
+
+
+async def declared_versions(desk: Desk, kind: str, name: str) -> list[dict[str, Any]]:
+    """The versions of a query or model, newest first."""
+
+    def found() -> list[dict[str, Any]]:
+        changes = desk.owner.changes
+        records = () if changes is None else changes.control.versions.get((kind, name.lower()), ())
+        return [version.as_dict() for version in versions_of(records)]
+
+    return await desk.station(lambda _: found())
 
 
 async def _change(desk: Desk, name: str, verb: str) -> dict[str, Any]:
