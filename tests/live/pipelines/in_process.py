@@ -14,7 +14,7 @@ import pytest
 from nilometer.errors import NilometerError
 from nilometer.spark.shared.changes import Change, ChangeWriter
 from nilometer.spark.shared.pipeline_run import Take
-from nilometer.spark.shared.round_work import _FLOWS, RoundWork, read_result, run_task
+from nilometer.spark.shared.round_work import _FLOWS, RoundWork, run_and_leave, take_result
 
 RUNS: list[InProcessRun] = []
 
@@ -66,11 +66,12 @@ class InProcessRun:
                 if number == self.rounds:
                     return
                 tasks = self.work.tasks(number)
-                results = [pickle.dumps(run_task(task)) for task in pickle.loads(pickle.dumps(tasks))]
+                for task in pickle.loads(pickle.dumps(tasks)):
+                    run_and_leave(task)
                 self.rounds = number
                 if tasks and number % 5 == 4:
                     _FLOWS.clear()  # as if other processes ran the next tasks
-                self._take(read_result(self._folder, results))
+                self._take(take_result(self._folder, number, len(tasks)))
         except NilometerError as error:
             self.failure, self.active = error, False
         finally:

@@ -1,6 +1,6 @@
 """One pipeline: a StreamingQuery of Spark that answers many standing queries, and the commits of its rounds.
 
-A round's answers are one record of the commit log (shared_commits.py), with one fsync, and Spark begins the next round after
+A round's answers are one record of the commit log (shared_commits.py), with one fsync, and the next round is committed after
 it. So a kill at any moment loses no answer and doubles none: the next run begins at the offsets of the last record, with the
 last saved states, and reads what lies between again.
 """
@@ -149,6 +149,8 @@ class Pipeline:
         """Try again after a failure that may pass, such as a full disk. The wait grows with each attempt."""
         self.tries += 1
         self.retry_at = self._clock() + min(SECOND << min(self.tries, 10), MINUTE)
+        if self._run is not None:
+            self._run.stop()  # without the lock, for which its last round may wait
         commits = self._commits()
         with commits.lock:
             if commits.trouble is not None:
@@ -223,7 +225,7 @@ class Pipeline:
     # ---- rounds ------------------------------------------------------------------------------------------------------
 
     def _take(self, result: RoundResult) -> None:
-        """Commit a round. Spark calls this in a thread of its own."""
+        """Commit a round. The run calls this in a thread of its own."""
         commits = self._commits()
         with commits.lock:
             if commits.trouble is not None:

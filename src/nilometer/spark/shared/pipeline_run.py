@@ -1,21 +1,23 @@
-"""One run of a pipeline: a StreamingQuery whose rounds are passed, one by one, to a function in the driver.
+"""One run of a pipeline: a StreamingQuery whose rounds are passed, one by one and in their order, to a function in the driver.
 
-The law: the next round begins after the function has returned. If it raises, or if Spark fails, the run is over; the next
-one begins where the commit log ends.
+The law: the function is called for a round after it has returned for the one before. If it raises, or if Spark fails, the
+run is over; the next one begins where the commit log ends.
 """
 
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from nilometer.errors import NilometerError
+from nilometer.errors import InternalError, NilometerError
 from nilometer.spark.running import Progress, error_of
 from nilometer.spark.session import require_driver
 from nilometer.spark.shared.changes import Change, ChangeWriter
+from nilometer.spark.shared.hand_over import Taker
 from nilometer.spark.shared.rounds import RoundResult
 
 if TYPE_CHECKING:
@@ -23,6 +25,14 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 Take = Callable[[RoundResult], None]
+SOON = 0.005
+"""How many seconds the owner waits before it asks Spark again whether the tasks of a round are done."""
+PROGRESS = {
+    # Spark's logs of offsets and commits say nothing that the commit log does not say. Spark writes them for the first
+    # micro-batch, and then every hour, beside the work.
+    "asyncProgressTrackingEnabled": "true",
+    "asyncProgressTrackingCheckpointIntervalMs": "3600000",
+}
 _REGISTERED: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 
 
@@ -57,6 +67,9 @@ class PipelineRun:
         self._failure: NilometerError | None = None
         folder.mkdir(parents=True, mode=0o700)
         self._changes = ChangeWriter(folder)
+        self._taker = Taker(folder)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._take_rounds, name=name, daemon=True)
 
     def tell(self, change: Change) -> None:
         """Let the next round take a change up."""
@@ -71,27 +84,44 @@ class PipelineRun:
             _REGISTERED[self._session] = True
         reader: Any = self._session.readStream.format(NAME)
         frame: DataFrame = reader.options(**self._options).load()
-        writer = frame.writeStream.foreachBatch(self._pass_on).outputMode("append").queryName(self._name)
+        writer = frame.writeStream.format("noop").outputMode("append").queryName(self._name)
         writer = writer.option("checkpointLocation", (self._folder / "checkpoint").absolute().as_uri())
+        writer = writer.options(**PROGRESS)
         if trigger is not None:
             writer = writer.trigger(processingTime=trigger)
         self._query = writer.start()
+        self._thread.start()
 
-    def _pass_on(self, frame: DataFrame, _: int) -> None:
-        from nilometer.spark.shared.round_work import read_result
+    def _take_rounds(self) -> None:
+        from nilometer.spark.shared.round_work import take_result
 
         try:
-            found = sorted((int(row.part), bytes(row.result)) for row in frame.collect())
-            self._take(read_result(self._folder, [data for _, data in found]))
+            while (given := self._taker.next()) is not None:
+                if given.tasks and not self._tasks_done(given.number):
+                    return
+                self._take(take_result(self._folder, given.number, given.tasks))
+                self._taker.taken()
         except NilometerError as error:
-            # Spark would wrap the error in a page of Java.
             self._failure = error
-            raise
+        except Exception as error:
+            self._failure = InternalError(f"a round could not be taken: {error!r}")
+        if self._failure is not None:
+            self._taker.end()
+
+    def _tasks_done(self, number: int) -> bool:
+        """Wait until Spark has run the tasks of a round. The first round is its micro-batch 0."""
+        while not self._over.wait(SOON):
+            progress = self.progress
+            if progress is not None and progress.batch >= number - 1:
+                return True
+            if not self.active:
+                return False
+        return False
 
     @property
     def active(self) -> bool:
         """Whether it is running."""
-        return self._query is not None and self._query.isActive
+        return self._query is not None and self._failure is None and self._query.isActive
 
     @property
     def failure(self) -> NilometerError | None:
@@ -116,7 +146,13 @@ class PipelineRun:
         return Progress(int(found["batchId"]), steps.get("triggerExecution", 0), steps)
 
     def stop(self) -> None:
-        """Stop, after the current round or without it."""
+        """Stop, after the current round or without it. The function must not be waiting for the caller."""
+        if self._over.is_set():
+            return
+        self._over.set()
+        self._taker.end()
         if self._query is not None:
             self._query.stop()
+            self._thread.join()
+        self._taker.close()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,7 +1,7 @@
 """`format("nilometer-pipeline")`: the rounds of a pipeline as a streaming source of Spark.
 
-Spark's offset is the number of a round. Spark asks for the next one, has it run, passes its result to the owner
-(pipeline_run.py), and asks again. A run begins with an empty checkpoint: the commit log says where it begins, not Spark.
+Spark's offset is the number of a round. Spark asks for the next one, has it run, and asks again; the results are passed to
+the owner aside (hand_over.py). A run begins with an empty checkpoint: the commit log says where it begins, not Spark.
 
 This module imports nothing heavy, because Spark starts several processes for every source, most of which only ask for its
 schema.
@@ -10,6 +10,7 @@ schema.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -18,10 +19,11 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from nilometer.spark.shared.hand_over import Giver
     from nilometer.spark.shared.round_work import RoundWork
 
 NAME = "nilometer-pipeline"
-COLUMNS = "part int, result binary"
+COLUMNS = "part int"
 
 
 class RoundSource(DataSource):
@@ -33,7 +35,7 @@ class RoundSource(DataSource):
         return NAME
 
     def schema(self) -> str:
-        """The results of tasks; none if the round was run where it was planned."""
+        """A column, because Spark wants one; there are no rows."""
         return COLUMNS
 
     def streamReader(self, schema: StructType) -> RoundStreamReader:  # noqa: N802, ARG002 - Spark's names
@@ -47,6 +49,7 @@ class RoundStreamReader(DataSourceStreamReader):
     def __init__(self, options: dict[str, str]) -> None:
         self._options = options
         self._work: RoundWork | None = None
+        self._giver: Giver | None = None
 
     @property
     def work(self) -> RoundWork:
@@ -56,6 +59,15 @@ class RoundStreamReader(DataSourceStreamReader):
         if self._work is None:
             self._work = RoundWork(self._options)
         return self._work
+
+    @property
+    def giver(self) -> Giver:
+        """The way to the owner, opened at the first use."""
+        from nilometer.spark.shared.hand_over import Giver
+
+        if self._giver is None:
+            self._giver = Giver(Path(self._options["folder"]))
+        return self._giver
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Before the first round."""
@@ -67,10 +79,13 @@ class RoundStreamReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:  # noqa: ARG002
         """The tasks of a round; none if it is small: then it is run here."""
-        return [InputPartition(task) for task in self.work.tasks(int(end["round"]))]
+        number = int(end["round"])
+        tasks = self.work.tasks(number)
+        self.giver.give(number, len(tasks))
+        return [InputPartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The result of a task."""
+        """Run a task."""
         from nilometer.spark.shared.round_work import read_task
 
         return read_task(partition.value)
@@ -79,4 +94,4 @@ class RoundStreamReader(DataSourceStreamReader):
         """A round is committed."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_work": None}
+        return {"_options": self._options, "_work": None, "_giver": None}

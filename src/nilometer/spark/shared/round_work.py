@@ -1,6 +1,6 @@
 """Runs rounds: in the process in which Spark plans them, or in tasks.
 
-The result of a round that is run where it was planned is a file for the owner, because no task brings it to the driver.
+The result of a round is a file for the owner. If the round is run in tasks, the result of each task is one.
 
 A process keeps the state of the parts that it has run. A task is given all rounds since the last *base*, a saved state of
 its part: a process that has run the round before runs one round; any other begins with the base, or with the round that it
@@ -14,7 +14,7 @@ import os
 import pickle
 import secrets
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,6 @@ from nilometer.spark.shared.rounds import Round, RoundResult
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RESULT = "result"
 CALM = 20
 """After so many small rounds in a row, rounds are run where they are planned again."""
 
@@ -83,7 +82,7 @@ class RoundWork:
             if not in_tasks:
                 result = merged([run_task(task) for task in tasks])
                 result.way = "planner"
-                write_result(self._folder, result)
+                _leave(self._folder, result)
             self._planner.done(round_)
             self._forget_rounds(round_)
             return tasks if in_tasks else []
@@ -144,25 +143,35 @@ def _replace(path: Path, data: bytes) -> None:
     os.replace(aside, path)
 
 
-def write_result(folder: Path, result: RoundResult) -> None:
-    """Leave a result for the owner."""
-    _replace(folder / RESULT, pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL))
+def run_and_leave(task: RoundTask) -> None:
+    """Run a task, and leave its result for the owner."""
+    result = run_task(task)
+    _leave(Path(task.folder), result, task.part)
 
 
-def read_result(folder: Path, tasks: list[bytes]) -> RoundResult:
-    """The result of a round: of its tasks, in the order of their parts, or the one that was left here."""
-    found: RoundResult
-    if tasks:
-        return merged([pickle.loads(data) for data in tasks])
-    found = pickle.loads((folder / RESULT).read_bytes())
+def _leave(folder: Path, result: RoundResult, part: int | None = None) -> None:
+    data = pickle.dumps(result, protocol=pickle.HIGHEST_PROTOCOL)
+    _replace(_result_path(folder, result.number, part), data)
+
+
+def _result_path(folder: Path, number: int, part: int | None) -> Path:
+    return folder / (f"result-{number}" if part is None else f"result-{number}-{part}")
+
+
+def take_result(folder: Path, number: int, tasks: int) -> RoundResult:
+    """The result of a round: of its tasks, or, without any, of the process that planned it."""
+    parts: Sequence[int | None] = range(tasks) if tasks else [None]
+    paths = [_result_path(folder, number, part) for part in parts]
+    found = merged([pickle.loads(path.read_bytes()) for path in paths])
+    for path in paths:
+        path.unlink()
     return found
 
 
 def read_task(task: RoundTask) -> Iterator[pa.RecordBatch]:
-    """The result of a task, as Spark carries it."""
+    """Run a task of Spark. Its result is a file, so Spark gets no rows."""
     import pyarrow as pa
 
     with carried():
-        data = pickle.dumps(run_task(task), protocol=pickle.HIGHEST_PROTOCOL)
-    schema = pa.schema([("part", pa.int32()), ("result", pa.binary())])
-    yield pa.RecordBatch.from_pydict({"part": [task.part], "result": [data]}, schema=schema)
+        run_and_leave(task)
+    yield pa.RecordBatch.from_pydict({"part": []}, schema=pa.schema([("part", pa.int32())]))
