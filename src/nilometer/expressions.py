@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nilometer.types import BOOLEAN, TIME, Kind, Type, format_duration, format_time
+from nilometer.types import BOOLEAN, TIME, Kind, Type, format_duration, format_time, vector_of
 
 ARITHMETIC = ("+", "-", "*", "/", "%", "^")
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
@@ -32,7 +32,7 @@ _CAST_TEXT = (
     | {"string": ("CAST", "STRING")}
 )
 
-_CONVERTING = frozenset((*CASTS, "to_timestamp"))
+_FAILING = frozenset((*CASTS, "to_timestamp", "classify", "python"))
 
 MIRROR = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -282,8 +282,19 @@ def uses_now(expression: Expression) -> bool:
 
 
 def may_fail(expression: Expression) -> bool:
-    """Whether a value may have no meaning in the type that it is converted to, which is an error."""
-    return any(isinstance(node, Call) and node.function in _CONVERTING for node in walk(expression))
+    """Whether there may be no value, which is an error: of a conversion, a model or a function in Python."""
+    return any(isinstance(node, Call) and node.function in _FAILING for node in walk(expression))
+
+
+def python_type(text: str) -> Type:
+    """The type that a function in Python gives, which is the second argument of its call.
+
+    >>> str(python_type("FLOAT[16]"))
+    'FLOAT[16]'
+    """
+    element, bracket, size = text.partition("[")
+    type_ = Type(Kind(element))
+    return vector_of(type_, int(size.removesuffix("]"))) if bracket else type_
 
 
 def conjuncts(predicate: Expression | None) -> tuple[Expression, ...]:

@@ -5,6 +5,8 @@ memory = "2GB"          # of this process, divided among its parts: memory.py
 master = "local[2]"
 [limits]                # live/limits.py
 rows_out = 1000
+[python]                # workers/settings.py
+path = "functions"
 
 At the top, too: smtp = "smtp://gateway:${SMTP_PASSWORD}@mail.example.org:587", which sends mail (live/alerts).
 """
@@ -20,7 +22,7 @@ from nilometer import memory
 from nilometer.errors import ConfigurationError
 
 FILE = "nilometer.toml"
-KEYS = ("memory", "spark", "limits", "smtp")
+KEYS = ("memory", "spark", "limits", "smtp", "python")
 
 
 def settings_of(directory: str | Path | None) -> tuple[dict[str, Any], Path | None]:

@@ -456,6 +456,27 @@ def models(depth: int) -> st.SearchStrategy[ast.CreateModel]:
     )
 
 
+def python_functions() -> st.SearchStrategy[ast.CreateFunction]:
+    """Functions in Python, of numbers and vectors."""
+    arguments = st.lists(
+        st.builds(
+            ast.ColumnDefinition,
+            names,
+            st.sampled_from(("INT", "FLOAT", "STRING")),
+            size=st.none() | st.integers(1, 9),
+        ),
+        max_size=3,
+    ).map(tuple)
+    return st.builds(
+        ast.CreateFunction,
+        names,
+        arguments,
+        st.sampled_from(("INT", "FLOAT", "STRING")),
+        strings,
+        st.none() | st.integers(1, 9),
+    )
+
+
 def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
     """Every statement that is not a query."""
     places = st.none() | st.just("WGS84") | strings
@@ -479,6 +500,8 @@ def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
         ),
         st.builds(ast.CreateQuery, names, queries(depth), starts, st.booleans()),
         st.builds(ast.CreateView, names, names_of_columns, queries(depth)),
+        python_functions(),
+        st.builds(ast.Replace, python_functions()),
         st.builds(ast.CreatePhenomenon, names, definitions(0)),
         st.builds(ast.Replace, st.builds(ast.CreatePhenomenon, names, definitions(0))),
         st.builds(

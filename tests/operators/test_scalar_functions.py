@@ -429,5 +429,5 @@ def test_distinct_from(rows: list[Any]) -> None:
 
 
 def test_every_function_has_both_forms() -> None:
-    assert set(FUNCTIONS) <= set(scalar.STRICT) | {"least", "greatest", "string"}
+    assert set(FUNCTIONS) <= set(scalar.STRICT) | {"least", "greatest", "string", "python"}
     assert set(scalar.STRICT) <= STRICT

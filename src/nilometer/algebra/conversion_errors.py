@@ -32,3 +32,8 @@ def _shown(value: Any) -> str:
     if not isinstance(value, str):
         return str(value)
     return f"'{value[:40]}...'" if len(value) > 40 else f"'{value}'"
+
+
+def function_failed(reference: str, reason: str) -> DataError:
+    """The error of a row for which a function in Python has raised."""
+    return DataError(f"the function {reference} failed: {reason}")

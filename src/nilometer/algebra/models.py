@@ -54,3 +54,8 @@ def read_model(text: str) -> Model:
             "this is no model", hint="CREATE MODEL m FROM (SELECT label, features FROM t) USING TREE"
         )
     return Model(kind, size, labels, found, count, above)
+
+
+def wrong_length(model: Model, found: int) -> DataError:
+    """The error of a vector that the model was not fitted for."""
+    return DataError(f"the model takes vectors of {model.size} elements, not of {found}")

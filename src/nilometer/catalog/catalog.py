@@ -28,12 +28,13 @@ from nilometer.catalog.near_misses import join_names, near_misses
 from nilometer.catalog.network import Network
 from nilometer.catalog.sensor_set import SENSORS_URL, SensorSet
 from nilometer.errors import CatalogError
-from nilometer.types import Column
+from nilometer.types import Column, Type
 
 __all__ = [
     "Catalog",
     "Change",
     "Contents",
+    "FunctionDefinition",
     "Keeper",
     "PhenomenonDefinition",
     "QueryDefinition",
@@ -41,7 +42,18 @@ __all__ = [
     "stream_columns",
 ]
 
-KINDS = ("STREAM", "TABLE", "SENSOR", "NETWORK", "QUERY", "VIEW", "ALERT", "DECISION", "PHENOMENON")
+KINDS = (
+    "STREAM",
+    "TABLE",
+    "SENSOR",
+    "NETWORK",
+    "QUERY",
+    "VIEW",
+    "ALERT",
+    "DECISION",
+    "PHENOMENON",
+    "FUNCTION",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +95,29 @@ class PhenomenonDefinition:
     text: str
 
 
-Item = Stream | Table | Sensor | Network | QueryDefinition | ViewDefinition | PhenomenonDefinition
+@dataclass(frozen=True)
+class FunctionDefinition:
+    """A function in Python: its arguments, the type that it gives, and `module:function`."""
+
+    name: str
+    arguments: tuple[Column, ...]
+    returns: Type
+    reference: str
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.arguments))}) RETURNS {self.returns}"
+
+
+Item = (
+    Stream
+    | Table
+    | Sensor
+    | Network
+    | QueryDefinition
+    | ViewDefinition
+    | PhenomenonDefinition
+    | FunctionDefinition
+)
 
 
 @dataclass
@@ -96,6 +130,7 @@ class Contents:
     queries: dict[str, QueryDefinition] = field(default_factory=dict)
     views: dict[str, ViewDefinition] = field(default_factory=dict)
     phenomena: dict[str, PhenomenonDefinition] = field(default_factory=dict)
+    functions: dict[str, FunctionDefinition] = field(default_factory=dict)
 
 
 @dataclass
@@ -232,6 +267,14 @@ class Catalog:
         """All phenomena, in order."""
         return tuple(self._contents.phenomena.values())
 
+    def function(self, name: str) -> FunctionDefinition | None:
+        """The declared function of that name."""
+        return self._contents.functions.get(name.lower())
+
+    def functions(self) -> tuple[FunctionDefinition, ...]:
+        """All declared functions, in order."""
+        return tuple(self._contents.functions.values())
+
     def refresh(self) -> None:
         """Read what other programs have declared since the last look."""
         if self._keeper is not None:
@@ -307,8 +350,14 @@ class Catalog:
             _check_new("view", phenomenon.name, self._contents.views)
             change.added.append(phenomenon)
 
+    def add_function(self, function: FunctionDefinition) -> None:
+        """Declare a function."""
+        with self._change() as change:
+            _check_new("function", function.name, self._contents.functions)
+            change.added.append(function)
+
     def drop(self, kind: str, name: str | int, if_exists: bool = False, stream: str | None = None) -> bool:
-        """Remove a STREAM (with its sensors), TABLE, SENSOR (of `stream`), NETWORK, QUERY, VIEW or PHENOMENON.
+        """Remove a STREAM (with its sensors), TABLE, SENSOR (of `stream`), NETWORK, QUERY, VIEW, PHENOMENON or FUNCTION.
 
         Returns whether it existed. Raises a CatalogError if it did not, unless `if_exists`.
         """
@@ -362,6 +411,8 @@ class Catalog:
                 known = {query.name.lower(): query for query in self.reactions(kind)}
             case "PHENOMENON":
                 known = self._contents.phenomena
+            case "FUNCTION":
+                known = self._contents.functions
             case _:
                 raise CatalogError(
                     f"{kind} cannot be dropped", hint=f"what can be dropped: {', '.join(KINDS)}"
@@ -430,6 +481,8 @@ def _apply(change: Change, contents: Contents) -> None:
                 del contents.views[item.name.lower()]
             case PhenomenonDefinition():
                 del contents.phenomena[item.name.lower()]
+            case FunctionDefinition():
+                del contents.functions[item.name.lower()]
     for item in (*change.replaced, *change.added):
         match item:
             case Stream() | Table():
@@ -444,3 +497,5 @@ def _apply(change: Change, contents: Contents) -> None:
                 contents.views[item.name.lower()] = item
             case PhenomenonDefinition():
                 contents.phenomena[item.name.lower()] = item
+            case FunctionDefinition():
+                contents.functions[item.name.lower()] = item

@@ -27,7 +27,7 @@ from nilometer.redaction import redacted
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-VERSION = 9
+VERSION = 10
 """The version of the tables that this program reads and writes."""
 
 Migration = Callable[["Connection"], None]
@@ -81,6 +81,12 @@ def _add_pipeline(connection: Connection) -> None:
     add_pipeline(connection)
 
 
+def _add_functions(connection: Connection) -> None:
+    from nilometer.catalog.store_migrations import add_functions
+
+    add_functions(connection)
+
+
 MIGRATIONS: dict[int, Migration] = {
     1: _add_retries,
     2: _add_views,
@@ -90,6 +96,7 @@ MIGRATIONS: dict[int, Migration] = {
     6: _add_made_by,
     7: _add_phenomena,
     8: _add_pipeline,
+    9: _add_functions,
 }
 """Version -> the migration of the tables to the next version, which runs in the transaction that opens the
 catalog."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlalchemy as sql
 
 from nilometer.catalog.profiles import PROFILES
-from nilometer.catalog.store_tables import phenomena, views
+from nilometer.catalog.store_tables import functions, phenomena, views
 
 
 def add_retries(connection: sql.Connection) -> None:
@@ -80,3 +80,8 @@ def add_pipeline(connection: sql.Connection) -> None:
     columns = sql.inspect(connection).get_columns("queries", schema=schema)
     if not any(column["name"] == "pipeline" for column in columns):
         connection.execute(sql.text(f"ALTER TABLE {name} ADD COLUMN pipeline TEXT"))
+
+
+def add_functions(connection: sql.Connection) -> None:
+    """Version 9 -> 10: functions in Python have a table of their own."""
+    functions.create(connection, checkfirst=True)

@@ -12,6 +12,7 @@ from nilometer.catalog import store_tables as tables
 from nilometer.catalog.catalog import (
     Change,
     Contents,
+    FunctionDefinition,
     Item,
     PhenomenonDefinition,
     QueryDefinition,
@@ -45,6 +46,10 @@ def rows_of(item: Item, position: int) -> Rows:
         case PhenomenonDefinition(name, text):
             row = {"key": name.lower(), "position": position, "name": name, "text": text}
             rows = [(tables.phenomena, row)]
+        case FunctionDefinition(name, arguments, returns, reference):
+            row = {"key": name.lower(), "position": position, "name": name, "returns": str(returns)}
+            row |= {"arguments": [[one.name, str(one.type)] for one in arguments], "reference": reference}
+            rows = [(tables.functions, row)]
     for _, row in rows:
         for column, value in row.items():
             if isinstance(value, str) and not _storable(value):
@@ -235,6 +240,8 @@ def _head_of(item: Item) -> sql.Table:
             return tables.views
         case PhenomenonDefinition():
             return tables.phenomena
+        case FunctionDefinition():
+            return tables.functions
 
 
 # ---- rows to declarations --------------------------------------------------------------------------------------------
@@ -276,6 +283,11 @@ def load_contents(connection: sql.Connection) -> Contents:
         contents.views[row.key] = ViewDefinition(row.name, row.text, tuple(row.column_names))
     for row in _ordered(connection, tables.phenomena):
         contents.phenomena[row.key] = PhenomenonDefinition(row.name, row.text)
+    for row in _ordered(connection, tables.functions):
+        arguments = tuple(Column(name, _type(text)) for name, text in row.arguments)
+        contents.functions[row.key] = FunctionDefinition(
+            row.name, arguments, _type(row.returns), row.reference
+        )
     return contents
 
 
@@ -313,11 +325,13 @@ def _extent(row: Any, columns: tuple[Column, ...]) -> Extent:
 
 
 def _column(row: Any) -> Column:
-    element, bracket, size = row.type.partition("[")
-    type_ = Type(Kind(element), row.width)
-    if bracket:
-        type_ = vector_of(type_, int(size.removesuffix("]")))
-    return Column(row.name, type_, row.unit_of_measurement)
+    return Column(row.name, _type(row.type, row.width), row.unit_of_measurement)
+
+
+def _type(text: str, width: int | None = None) -> Type:
+    element, bracket, size = text.partition("[")
+    type_ = Type(Kind(element), width)
+    return vector_of(type_, int(size.removesuffix("]"))) if bracket else type_
 
 
 def _node(row: Any) -> NetworkNode:

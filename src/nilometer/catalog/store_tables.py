@@ -157,3 +157,15 @@ phenomena = sql.Table(
     sql.Column("text", sql.Text, nullable=False),
 )
 """Definitions of phenomena, as CREATE PHENOMENON has them."""
+
+functions = sql.Table(
+    "functions",
+    metadata,
+    sql.Column("key", sql.Text, primary_key=True),
+    sql.Column("position", sql.BigInteger, nullable=False),
+    sql.Column("name", sql.Text, nullable=False),
+    sql.Column("arguments", sql.JSON, nullable=False),
+    sql.Column("returns", sql.Text, nullable=False),
+    sql.Column("reference", sql.Text, nullable=False),
+)
+"""Functions in Python: pairs of an argument's name and type, the type that is given, and `module:function`."""

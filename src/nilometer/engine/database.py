@@ -17,6 +17,7 @@ from nilometer.engine.data import Data
 from nilometer.engine.declaration import columns_text, form_text
 from nilometer.engine.declare import sensor_of, snee_streams, stream_of, table_of
 from nilometer.engine.definition import query_definition
+from nilometer.engine.functions import check_code, function_of, function_rows
 from nilometer.engine.hosts import host_name
 from nilometer.engine.models import create_model, drop_model, is_model, model_rows, write_model
 from nilometer.engine.opening import open_data, open_stream
@@ -28,6 +29,8 @@ from nilometer.memory import give
 from nilometer.redaction import redacted
 from nilometer.settings_file import apply_settings
 from nilometer.types import format_duration, format_time, parse_time
+from nilometer.workers.functions import renew
+from nilometer.workers.settings import take_settings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,6 +49,7 @@ CHANGING = (
     ast.CopyStreams,
     ast.CreateNetwork,
     ast.CreateModel,
+    ast.CreateFunction,
     ast.CreateQuery,
     ast.CreateView,
     ast.CreatePhenomenon,
@@ -94,11 +98,14 @@ class Database:
         self.refresh()
         if self.keeping is not None and isinstance(statement, CHANGING):
             try:
+                check_code(statement, text)
                 self.told.append(self.keeping.execute(statement, force=force))
             except NilometerError as error:
                 raise error.at(text, statement.span) from None
             return None
         try:
+            if self.data.base is None:  # those of a directory's schema.sql are looked at when they are used
+                check_code(statement, text)
             lowered = self._of_models(statement, text)
         except NilometerError as error:
             raise error.at(text, statement.span) from None
@@ -162,6 +169,8 @@ class Database:
                     self.catalog.add_table(
                         table_of(create_model(self, statement, text), text, self.data.base)
                     )
+                case ast.CreateFunction():
+                    self.catalog.add_function(function_of(statement, text))
                 case ast.CreateSensor():
                     self.catalog.add_sensor(sensor_of(statement))
                 case ast.CopySensors(path=path, stream=stream, origins=origins):
@@ -241,6 +250,12 @@ class Database:
                 write_model(self, created, text)
                 if is_model(self.catalog.extent(name)):
                     return
+            case ast.CreateFunction(name=name):
+                function = function_of(created, text)
+                renew(function.reference)
+                self.catalog.drop("FUNCTION", name, if_exists=True)
+                self.catalog.add_function(function)
+                return
             case ast.CreateTable(name=name):
                 table = table_of(created, text, self.data.base)
                 self.catalog.drop("TABLE", name, if_exists=True)
@@ -387,7 +402,7 @@ class Database:
         return deliver(self, name, to).rows
 
     def show(self, kind: str) -> list[dict[str, Any]]:
-        """STREAMS, TABLES, VIEWS, PHENOMENA, MODELS, SENSORS, NETWORKS, QUERIES, ALERTS or DECISIONS, as rows."""
+        """STREAMS, TABLES, VIEWS, PHENOMENA, MODELS, FUNCTIONS, SENSORS, NETWORKS, QUERIES, ALERTS or DECISIONS, as rows."""
         match kind.upper():
             case "STREAMS":
                 return [
@@ -437,6 +452,8 @@ class Database:
                 ]
             case "PHENOMENA":
                 return [{"name": p.name, "text": p.text} for p in self.catalog.phenomena()]
+            case "FUNCTIONS":
+                return function_rows(self.catalog.functions())
             case "QUERIES":
                 return [
                     {"name": q.name, "text": q.text, "starting": q.starting} for q in self.catalog.queries()
@@ -489,6 +506,7 @@ def connect(
     if memory is not None:
         give(memory)
     apply_settings(_directory(data))
+    take_settings(_directory(data))
     if catalog is None:
         database = Database(Catalog(), on)
         kept = data is not None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nilometer.engine.database import Database
 
 FOLDER = ".nilometer"
-REPLACED = ("QUERY", "VIEW", "STREAM", "TABLE", "PHENOMENON")
+REPLACED = ("QUERY", "VIEW", "STREAM", "TABLE", "PHENOMENON", "FUNCTION")
 """The kinds of declarations that REPLACE takes."""
 
 

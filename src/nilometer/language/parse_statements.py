@@ -112,12 +112,7 @@ def _column(cursor: Cursor) -> ast.ColumnDefinition:
     if cursor.at("FROM"):
         cursor.advance()
         return ast.ColumnDefinition(name, None, origin=parse_origin(cursor), span=cursor.span_from(start))
-    spelling = cursor.token.key
-    if cursor.token.kind is not WORD or spelling not in TYPE_SPELLINGS:
-        cursor.fail("a type")
-    cursor.advance()
-    if spelling == "DOUBLE" and cursor.at("PRECISION"):
-        cursor.advance()
+    spelling = _type(cursor)
     width: int | None = None
     if cursor.accept("(", "a width in parentheses"):
         if cursor.token.kind is not INT:
@@ -129,8 +124,18 @@ def _column(cursor: Cursor) -> ast.ColumnDefinition:
     origin = parse_origin(cursor) if cursor.accept("FROM") else None
     if unit is None and cursor.accept("UNIT"):
         unit = cursor.string("a unit in single quotes")
-    type_name = TYPE_SPELLINGS[spelling]
-    return ast.ColumnDefinition(name, type_name, width, unit, origin, size, span=cursor.span_from(start))
+    return ast.ColumnDefinition(name, spelling, width, unit, origin, size, span=cursor.span_from(start))
+
+
+def _type(cursor: Cursor) -> str:
+    """A type, without its width or its length: `DOUBLE PRECISION` is FLOAT."""
+    spelling = cursor.token.key
+    if cursor.token.kind is not WORD or spelling not in TYPE_SPELLINGS:
+        cursor.fail("a type")
+    cursor.advance()
+    if spelling == "DOUBLE" and cursor.at("PRECISION"):
+        cursor.advance()
+    return TYPE_SPELLINGS[spelling]
 
 
 def _vector_size(cursor: Cursor) -> int:
@@ -271,6 +276,18 @@ def _create_model(cursor: Cursor, start: int) -> ast.CreateModel:
             cursor.fail("a distance")
         above = float(cursor.advance().text)
     return ast.CreateModel(name, query, method, count, above, span=cursor.span_from(start))
+
+
+def _create_function(cursor: Cursor, start: int) -> ast.CreateFunction:
+    name = cursor.name("the function's name")
+    cursor.expect("(")
+    arguments = _columns(cursor)
+    cursor.expect("RETURNS")
+    returns = _type(cursor)
+    size = _vector_size(cursor) if cursor.accept("[", "a vector's length in brackets") else None
+    cursor.expect("AS")
+    reference = cursor.string("'module:function' in single quotes")
+    return ast.CreateFunction(name, arguments, returns, reference, size, span=cursor.span_from(start))
 
 
 def _replace(cursor: Cursor, start: int) -> ast.Replace:
@@ -460,4 +477,5 @@ _CREATIONS: dict[str, Callable[[Cursor, int], ast.Statement]] = {
     "DECISION": parse_decision,
     "PHENOMENON": _create_phenomenon,
     "MODEL": _create_model,
+    "FUNCTION": _create_function,
 }

@@ -82,6 +82,10 @@ def print_statement(node: ast.Statement | ast.QueryNode) -> str:
                 neighbours,
                 none,
             )
+        case ast.CreateFunction(name, arguments, returns, reference, size):
+            listed = ", ".join(map(_column, arguments))
+            given = returns if size is None else f"{returns}[{size}]"
+            return f"CREATE FUNCTION {identifier(name)}({listed}) RETURNS {given} AS {string(reference)}"
         case ast.CreatePhenomenon(name, definition):
             return f"CREATE PHENOMENON {identifier(name)} {print_source(definition)}"
         case ast.CreateAlert():

@@ -87,6 +87,7 @@ SHOW_KINDS = (
     "DECISIONS",
     "PHENOMENA",
     "MODELS",
+    "FUNCTIONS",
 )
 DROP_KINDS = (
     "QUERY",
@@ -99,8 +100,9 @@ DROP_KINDS = (
     "DECISION",
     "PHENOMENON",
     "MODEL",
+    "FUNCTION",
 )
-REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE", "ALERT", "DECISION", "PHENOMENON", "MODEL")
+REPLACE_KINDS = ("QUERY", "VIEW", "STREAM", "TABLE", "ALERT", "DECISION", "PHENOMENON", "MODEL", "FUNCTION")
 TEMPLATES = ("slack", "pagerduty", "alertmanager")
 """The forms of an alert's message that other services take."""
 STATES = ("KEEP STATE", "BACKFILL", "EMPTY STATE")

@@ -8,11 +8,13 @@ says the reason, and the streams themselves are shipped to the one who asked.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 
 import polars as pl
 
 from nilometer.algebra import JoinKind
-from nilometer.expressions import ColumnReference, Expression
+from nilometer.errors import DataError
+from nilometer.expressions import Call, ColumnReference, Expression
 from nilometer.kernels.window_bounds import implied_widths
 from nilometer.operators.evaluate.evaluate import Predicate, compile_predicate
 from nilometer.overlay.join_plan import Input, JoinPlan, Member
@@ -37,6 +39,8 @@ def why_not(node: physical.WindowJoin) -> str | None:
     """Why peers cannot run a join; None if they can."""
     if node.kind is not JoinKind.INNER:
         return "it is an outer join"
+    if runs_code(node):
+        return "it calls a function in Python"
     if node.predicate is not None:
         return "it has a condition on several streams that is no equality"
     if node.memory is not None:
@@ -66,7 +70,20 @@ def join_of(text: str, extents: Extents) -> physical.WindowJoin:
     """The join of a text."""
     node = parse_physical_plan(text, extents)
     assert isinstance(node, physical.WindowJoin)
+    if runs_code(node):
+        raise DataError("a peer's join calls a function in Python, which peers do not run")
     return node
+
+
+def runs_code(part: object) -> bool:
+    """Whether a plan calls a function in Python: who sends one names the code that runs."""
+    if isinstance(part, Call) and part.function == "python":
+        return True
+    if isinstance(part, tuple | list):
+        return any(runs_code(each) for each in part)
+    if is_dataclass(part):
+        return any(runs_code(getattr(part, each.name)) for each in fields(part))
+    return False
 
 
 def plan_of(node: physical.WindowJoin) -> JoinPlan:

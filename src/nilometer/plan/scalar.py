@@ -30,6 +30,7 @@ from nilometer.algebra.places import great_circle
 from nilometer.errors import DataError, InternalError
 from nilometer.expressions import Call, Case, ColumnReference, Expression, InList, Literal, Now, type_of
 from nilometer.plan.scalars import CASTS, ELEMENTWISE, NUMBERS, TEXTS, TIMES, TRY_CASTS, VECTORS, by_element
+from nilometer.plan.scalars.python_calls import call_python
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM, Kind, format_duration, format_time
 
 
@@ -80,6 +81,8 @@ def _call(call: Call, row: Mapping[str, Any], now: int | None) -> Any:
             return max((value for value in arguments if value is not None), default=None)
         case "string":
             return text_of(next(arguments), type_of(call.arguments[0]).kind)
+        case "python":
+            return call_python(call, list(arguments))
     function = STRICT.get(call.function)
     if call.type.kind is Kind.VECTOR:
         function = ELEMENTWISE.get(call.function, function)

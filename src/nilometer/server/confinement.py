@@ -17,6 +17,7 @@ from nilometer.catalog.address import Address, scheme_of
 from nilometer.errors import ConfigurationError
 from nilometer.language import ast
 from nilometer.server.problems import ForbiddenError
+from nilometer.workers.settings import python_settings
 
 _PATH = re.compile(r"[\w ./-]+")
 _NAME = re.compile(r"\w[\w -]{0,99}")
@@ -44,6 +45,9 @@ class Confinement:
                 check_name(name)
             case ast.CreateAlert(name=name) | ast.CreateDecision(name=name):
                 check_name(name)
+            case ast.CreateFunction(name=name, reference=reference):
+                check_name(name)
+                check_module(reference)
         match statement:
             case ast.CreateStream(url=str(url)):
                 # A stream's relative path begins where the server was started, a table's in the data directory.
@@ -119,6 +123,16 @@ def check_name(name: str) -> str:
             f"'{name[:100]}' is no name that can be declared by HTTP", hint="letters, digits, blanks, _ and -"
         )
     return name
+
+
+def check_module(reference: str) -> None:
+    """Refuse code of a module that nilometer.toml does not list: whoever names a module runs it."""
+    module = reference.partition(":")[0]
+    if not python_settings().allows(module):
+        raise ForbiddenError(
+            f"a function that is declared by HTTP may not run code of the module '{module[:100]}'",
+            hint='list it in nilometer.toml: [python] modules = ["..."], or declare the function in schema.sql',
+        )
 
 
 def places_of(statement: ast.Statement) -> Iterator[str]:

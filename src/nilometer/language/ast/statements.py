@@ -170,6 +170,17 @@ class CreateModel(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateFunction(Statement):
+    """`CREATE FUNCTION f(x FLOAT, v FLOAT[16]) RETURNS FLOAT AS 'module:function'`; `size` is that of a returned vector."""
+
+    name: str
+    arguments: tuple[ColumnDefinition, ...]
+    returns: str
+    reference: str
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Replace(Statement):
     """`REPLACE QUERY name [KEEP STATE | BACKFILL | EMPTY STATE] [ON ERROR ...] AS SELECT ...`, `REPLACE STREAM | TABLE | VIEW | PHENOMENON ...`, or
     CREATE OR REPLACE. `state` says where the state of the new query comes from; None: the best there is."""
@@ -183,6 +194,7 @@ class Replace(Statement):
         | CreateDecision
         | CreatePhenomenon
         | CreateModel
+        | CreateFunction
     )
     state: str | None = None
 
@@ -203,7 +215,7 @@ class Resume(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Statement):
-    """`DROP QUERY | STREAM | TABLE | VIEW | PHENOMENON | MODEL | NETWORK | ALERT | DECISION | SENSOR [IF EXISTS] name [OF stream]`; kind upper-case."""
+    """`DROP QUERY | STREAM | TABLE | VIEW | PHENOMENON | MODEL | FUNCTION | NETWORK | ALERT | DECISION | SENSOR [IF EXISTS] name [OF stream]`; kind upper-case."""
 
     kind: str
     name: str | int
@@ -213,7 +225,7 @@ class Drop(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Show(Statement):
-    """`SHOW QUERIES | STREAMS | TABLES | VIEWS | PHENOMENA | MODELS | SENSORS | NETWORKS | ALERTS | DECISIONS`; kind upper-case."""
+    """`SHOW QUERIES | STREAMS | TABLES | VIEWS | PHENOMENA | MODELS | FUNCTIONS | SENSORS | NETWORKS | ALERTS | DECISIONS`; kind upper-case."""
 
     kind: str
 

@@ -28,7 +28,15 @@ from nilometer.live.audit import note
 from nilometer.live.control import folder_of
 from nilometer.live.identity import identity_of
 from nilometer.live.owner.control_log import CLIENT, SCHEMA, ControlLog, Record
-from nilometer.live.owner.statements import Difference, Key, differences, named, readers, statements_of
+from nilometer.live.owner.statements import (
+    Difference,
+    Key,
+    callers,
+    differences,
+    named,
+    readers,
+    statements_of,
+)
 from nilometer.live.replaced_state import Choice, check_keep
 from nilometer.live.standing import result_log, shared_logs
 from nilometer.live.starts import BEGINNING, NOW, Start, offsets_at
@@ -53,7 +61,7 @@ AUDITED = {
 """The requests that change something, and the fields that say what."""
 REPLACEABLE = (
     *(ast.CreateQuery, ast.CreateAlert, ast.CreateDecision),
-    *(ast.CreateView, ast.CreateStream, ast.CreateTable, ast.CreatePhenomenon),
+    *(ast.CreateView, ast.CreateStream, ast.CreateTable, ast.CreatePhenomenon, ast.CreateFunction),
 )
 
 
@@ -262,7 +270,7 @@ class Changes:
         return self.roster.add(definition, offsets)
 
     def _take_back(self, kind: str, name: str) -> None:
-        if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW", "PHENOMENON", "MODEL"):
+        if kind in ("STREAM", "TABLE", "NETWORK", "QUERY", "VIEW", "PHENOMENON", "MODEL", "FUNCTION"):
             self.database.catalog.drop(kind, name)
 
     def _drop(self, statement: ast.Drop, origin: str) -> str:
@@ -279,14 +287,14 @@ class Changes:
             if not statement.if_exists:
                 raise CatalogError(f"no model '{name}'", hint="SHOW MODELS lists them")
             return f"there is no model {name}"
-        if kind in ("QUERY", "STREAM", "TABLE", "VIEW", "PHENOMENON", "MODEL"):
-            found = readers(catalog, name)
+        if kind in ("QUERY", "STREAM", "TABLE", "VIEW", "PHENOMENON", "MODEL", "FUNCTION"):
+            found = (callers if kind == "FUNCTION" else readers)(catalog, name)
             if called == "decision":
                 found += [one for one in readers(catalog, f"{name}_audit") if one not in found]
             if found:
                 raise CatalogError(
-                    f"'{name}' is read by {', '.join(found)}",
-                    detail=f"a {kind.lower()} that others read is not dropped",
+                    f"'{name}' is {'called' if kind == 'FUNCTION' else 'read'} by {', '.join(found)}",
+                    detail=f"a {kind.lower()} that others {'call' if kind == 'FUNCTION' else 'read'} is not dropped",
                     hint=f"drop {'that one' if len(found) == 1 else 'those'} first",
                 )
         if kind == "QUERY" and catalog.query(name) is not None:
@@ -346,7 +354,8 @@ class Changes:
         catalog = self.database.catalog
         if before is None and not any((catalog.query(name), catalog.extent(name), catalog.view(name))):
             return self.execute(created, origin, force=force)
-        if before is not None and before.text == text and kind != "MODEL":  # its examples may be others
+        if before is not None and before.text == text and kind not in ("MODEL", "FUNCTION"):
+            # The examples of a model may be others, and so may the code of a function.
             return f"{name} is unchanged"
         old = self.database.catalog.query(name)
         if isinstance(created, ast.CreateQuery) and old is not None and state == "KEEP STATE":
@@ -377,7 +386,7 @@ class Changes:
             self.roster.starts[name.lower()] = {**offsets, **effect}
             return self.roster.replace(definition, None if old is None else old.text, state)
         told = [f"{kind.lower()} {name} is replaced"]
-        reading = self._standing_readers(name)
+        reading = self._standing_readers(name, kind)
         if kind == "STREAM":
             # All leave before any comes back, so that the stream's source and entrance begin anew: one that went on
             # would append under the old KEY and FUTURE.
@@ -426,10 +435,10 @@ class Changes:
         if kind == "QUERY" and self.roster is not None and definition is not None:
             self.roster.replace(definition, None, None)
 
-    def _standing_readers(self, name: str) -> list[str]:
-        """The queries that read it, also through views and phenomena."""
+    def _standing_readers(self, name: str, kind: str = "") -> list[str]:
+        """The queries that read it, or call it, also through views and phenomena."""
         found: dict[str, None] = {}
-        for reader in readers(self.database.catalog, name):
+        for reader in (callers if kind == "FUNCTION" else readers)(self.database.catalog, name):
             if self.database.catalog.query(reader) is not None:
                 found[reader] = None
             catalog = self.database.catalog

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -52,6 +52,8 @@ def named(statement: ast.Statement) -> tuple[str, str] | None:
             return "VIEW", name
         case ast.CreateModel(name=name):
             return "MODEL", name
+        case ast.CreateFunction(name=name):
+            return "FUNCTION", name
         case ast.CreatePhenomenon(name=name):
             return "PHENOMENON", name
         case ast.CreateAlert(name=name) | ast.CreateDecision(name=name):
@@ -84,7 +86,7 @@ def differences(present: Mapping[Key, str], wanted: Mapping[Key, tuple[str, str]
         elif present[key] != text:
             steps.append(Difference("REPLACE", key[0], name, text))
     order = (
-        *("QUERY", "VIEW", "PHENOMENON", "MODEL", "SENSOR", "SENSORS", "NETWORK"),
+        *("QUERY", "VIEW", "PHENOMENON", "MODEL", "FUNCTION", "SENSOR", "SENSORS", "NETWORK"),
         *("TABLE", "STREAM", "STREAMS"),
     )
     return sorted(gone, key=lambda step: order.index(step.kind)) + steps
@@ -102,13 +104,23 @@ def reads(text: str) -> set[str]:
     return found
 
 
+def calls(text: str) -> set[str]:
+    """The lower-case names of the functions that a query calls."""
+    return {node.name.lower() for node in walk(parse(text)) if isinstance(node, ast.FunctionCall)}
+
+
+def callers(catalog: Catalog, name: str) -> list[str]:
+    """The queries, views and phenomena that call a function."""
+    return _using(catalog, name, calls)
+
+
 def readers(catalog: Catalog, name: str, besides: Iterable[str] = ()) -> list[str]:
     """The queries, views and phenomena that read a stream, table, view, phenomenon or query."""
-    found = []
+    return [reader for reader in _using(catalog, name, reads) if reader not in besides]
+
+
+def _using(catalog: Catalog, name: str, names_of: Callable[[str], set[str]]) -> list[str]:
     texts = [(query.name, query.text) for query in catalog.queries()]
     texts += [(view.name, view.text) for view in catalog.views()]
     texts += [(phenomenon.name, phenomenon.text) for phenomenon in catalog.phenomena()]
-    for reader, text in texts:
-        if reader not in besides and name.lower() in reads(text):
-            found.append(reader)
-    return found
+    return [reader for reader, text in texts if name.lower() in names_of(text)]

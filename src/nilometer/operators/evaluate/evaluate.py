@@ -36,12 +36,13 @@ from nilometer.expressions import (
     type_of,
 )
 from nilometer.operators.evaluate.casts import CASTS
-from nilometer.operators.evaluate.classification import CLASSIFICATION
+from nilometer.operators.evaluate.classification import CLASSIFICATION, Unfit, unfit
 from nilometer.operators.evaluate.failures import Failure, failure_of
 from nilometer.operators.evaluate.functions import FUNCTIONS as BASIC
 from nilometer.operators.evaluate.functions import NUMERIC, Builder, comparison, finite, full_length
 from nilometer.operators.evaluate.numbers import NUMBERS
 from nilometer.operators.evaluate.overflow import Overflow, overflowing
+from nilometer.operators.evaluate.python_calls import PYTHON, PythonFailure, python_failure
 from nilometer.operators.evaluate.texts import TEXTS
 from nilometer.operators.evaluate.times import TIMES
 from nilometer.operators.evaluate.vectors import VECTORS, elementwise
@@ -50,13 +51,22 @@ from nilometer.operators.logic import TICK
 from nilometer.operators.set_aside import failing_rows
 from nilometer.types import BOOLEAN, Kind
 
-FUNCTIONS: dict[str, Builder] = {**BASIC, **NUMBERS, **TEXTS, **TIMES, **CASTS, **VECTORS, **CLASSIFICATION}
+FUNCTIONS: dict[str, Builder] = {
+    **BASIC,
+    **NUMBERS,
+    **TEXTS,
+    **TIMES,
+    **CASTS,
+    **VECTORS,
+    **CLASSIFICATION,
+    **PYTHON,
+}
 """Every scalar function except the comparisons and those that are compiled here."""
 
 STRICT = (frozenset(FUNCTIONS) | frozenset(COMPARISONS)) - {"least", "greatest"}
 """The functions that give NULL for a NULL operand."""
 
-Check = Overflow | Failure
+Check = Overflow | Failure | PythonFailure | Unfit
 
 
 def written_out(frame: pl.DataFrame) -> pl.DataFrame:
@@ -95,7 +105,7 @@ def _failing(checks: Sequence[Check], frame: pl.DataFrame) -> Iterator[tuple[pl.
     """The rows that need a value and have none, by check."""
     yield from overflowing([check for check in checks if isinstance(check, Overflow)], frame)
     for check in checks:
-        if isinstance(check, Failure):
+        if not isinstance(check, Overflow):
             yield from check.failing(frame)
 
 
@@ -305,7 +315,13 @@ def _call(call: Call, overflows: list[Check], guards: _Guards) -> pl.Expr:
             function, left, right = MIRROR[function], right, left
         return comparison(function, left, right, type_of(call.arguments[0]).kind)
     value = (elementwise(call) or FUNCTIONS[function])(call, operands)
-    failure = failure_of(call, operands, value, guards)
+    failure: Check | None
+    if function == "python":
+        failure = python_failure(call, operands, guards)
+    elif function == "classify":
+        failure = unfit(call, operands, guards)
+    else:
+        failure = failure_of(call, operands, value, guards)
     if failure is not None:
         overflows.append(failure)
     return value

@@ -30,6 +30,7 @@ from nilometer.plan.bind.foreign_names import FOREIGN_CONSTANTS, FOREIGN_FUNCTIO
 from nilometer.plan.bind.inside import inside_of
 from nilometer.plan.bind.parameters import length_of, parameter_literal, seconds_to_duration
 from nilometer.plan.bind.places import bind_nearest
+from nilometer.plan.bind.python_calls import bind_python
 from nilometer.plan.bind.scalar_calls import FORMS, check_constants
 from nilometer.plan.bind.scope import Scope, nearest, quoted
 from nilometer.plan.bind.units import check_units
@@ -575,12 +576,16 @@ class ExpressionBinder:
                 node,
                 hint=f"such as {node.name.upper()}(...) OVER (PARTITION BY id ORDER BY time)",
             )
+        declared = self.context.catalog.function(node.name) if signature is None else None
+        if declared is not None:
+            return bind_python(self, node, declared)
         if signature is None:
+            own = [one.name for one in self.context.catalog.functions()]
             self.context.fail(
                 f"no function '{node.name}'",
                 node,
                 hint=FOREIGN_FUNCTIONS.get(node.name.lower())
-                or nearest(node.name, functions.names())
+                or nearest(node.name, (*functions.names(), *own))
                 or "see docs/language.md",
             )
         if signature.name == "inside":

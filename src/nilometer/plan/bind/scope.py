@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NoReturn, Protocol
 
-from nilometer.catalog.catalog import PhenomenonDefinition, ViewDefinition
+from nilometer.catalog.catalog import FunctionDefinition, PhenomenonDefinition, ViewDefinition
 from nilometer.catalog.extents import Extent, Sensor
 from nilometer.catalog.json_path import is_path
 from nilometer.errors import NOWHERE, BindError, Span
@@ -45,6 +45,12 @@ class CatalogView(Protocol):
 
     def phenomena(self) -> tuple[PhenomenonDefinition, ...]:
         """All phenomena."""
+
+    def function(self, name: str) -> FunctionDefinition | None:
+        """The declared function of that name; case does not matter."""
+
+    def functions(self) -> tuple[FunctionDefinition, ...]:
+        """All declared functions."""
 
 
 NamedQueries = Mapping[str, object]

@@ -33,6 +33,7 @@ from nilometer.expressions import (
     InList,
     Literal,
     Now,
+    python_type,
     transform,
     type_of,
 )
@@ -256,6 +257,8 @@ def _read_call(name: str, arguments: tuple[Expression, ...], distinct: bool) -> 
             return Call("float", (operand,), FLOAT)
         case "grid_back", _:
             return Call("grid_back", arguments, TIME)
+        case "python", (Literal(str()), Literal(str() as returns), *_):
+            return Call("python", arguments, python_type(returns))
     signature = functions.resolve(name)
     if signature is None:
         raise PlanTextError(f"no function '{name}'")

@@ -6,8 +6,7 @@ import math
 import struct
 from typing import Any
 
-from nilometer.algebra.models import NONE, Model, read_model
-from nilometer.errors import DataError
+from nilometer.algebra.models import NONE, Model, read_model, wrong_length
 
 
 def classify(text: str, vector: tuple[Any, ...]) -> dict[str, Any]:
@@ -22,11 +21,6 @@ def classify(text: str, vector: tuple[Any, ...]) -> dict[str, Any]:
         "second": None if second is None else model.labels[second],
         "margin": margin,
     }
-
-
-def wrong_length(model: Model, found: int) -> DataError:
-    """The error of a vector that the model was not fitted for."""
-    return DataError(f"the model takes vectors of {model.size} elements, not of {found}")
 
 
 def _tree(model: Model, vector: tuple[Any, ...]) -> tuple[int | None, float, int | None, float]:

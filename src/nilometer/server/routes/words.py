@@ -46,6 +46,10 @@ def _words(database: Database) -> dict[str, Any]:
                 {"name": one.name, "kind": str(one.kind), "about": one.description, "example": one.example}
                 for one in functions.FUNCTIONS
             ),
+            *(
+                {"name": one.name, "kind": "python", "about": f"{one}, by {one.reference}", "example": ""}
+                for one in database.catalog.functions()
+            ),
             *({"name": name, "kind": "table", "about": "", "example": ""} for name in TABLE_FUNCTIONS),
         ],
         "extents": extents,
