@@ -121,7 +121,9 @@ def test_a_run_has_one_record_for_all_queries(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 50))]
+    # In 11, a query leaves in the round in which it has come.
+    "seed",
+    [0, 1, 11, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 50) if seed != 11)],
 )
 def test_queries_come_and_go_and_processes_die(tmp_path: Path, seed: int) -> None:
     chance, names = random.Random(seed), list(QUERIES)

@@ -71,10 +71,15 @@ class GraphFlow:
             raise InternalError(f"round {round_.number} after round {self.number}")
         result = RoundResult(round_.number, round_.offsets, round_.merged)
         pass_by("before_read")
+        cache: dict[Piece, list[Entry]] = {}
         for change in round_.changes:
             match change:
-                case Join():
+                case Join(group=number):
                     self._join(change)
+                    # At once: a query that leaves in the same round leaves with the state of its last commit.
+                    for stretch in round_.stretches:
+                        if stretch.again and stretch.group == number:
+                            self._read(stretch, cache)
                 case Leave(name=name):
                     self._leave(name, result)
                 case Analyze(name=name):
@@ -82,9 +87,9 @@ class GraphFlow:
                         result.analyses[name] = self._of[name].analysis(name)
                 case Save():
                     pass
-        cache: dict[Piece, list[Entry]] = {}
         for stretch in round_.stretches:
-            self._read(stretch, cache)
+            if not stretch.again:
+                self._read(stretch, cache)
             pass_by("during_read")
         for number, error in round_.unread.items():
             for name in list(self._groups.pop(number, ())):
