@@ -121,27 +121,32 @@ export class Field {
         if (point) [this.x[at], this.y[at]] = point;
       });
     }
-    this.look();
+    this.look(found.id.length > 0 || found.sensors != null);
   }
 
-  /** Which sensors are live, slow, silent or asleep now. */
-  look() {
+  /** Which sensors are live, slow, silent or asleep now. Without a change there is nothing to draw. */
+  look(changed = true) {
     const { slow_after: slow, silent_after: silent, slowed = {}, delay = 0 } = this.#about ?? {};
     const now = this.now;
     const counts = Object.fromEntries(STATUSES.map((name) => [name, 0]));
+    const [sleeping, own] = [this.#asleep.size > 0, Object.keys(slowed).length > 0];
+    const judged = slow != null && !this.finite;
     for (let at = 0; at < this.ids.length; at++) {
       let status = 'unknown';
-      if (this.#asleep.has(this.ids[at])) status = 'asleep';
-      else if (slow != null && !this.finite) {
+      if (sleeping && this.#asleep.has(this.ids[at])) status = 'asleep';
+      else if (judged) {
         const age = this.time[at] == null ? Infinity : now - this.time[at];
         // A sensor that was told to sample less often has more time: two intervals and five, as the server counts.
-        const own = slowed[this.ids[at]];
-        const [late, lost] = own ? [2 * own + delay, 5 * own + delay] : [slow, silent];
+        const interval = own ? slowed[this.ids[at]] : undefined;
+        const late = interval ? 2 * interval + delay : slow;
+        const lost = interval ? 5 * interval + delay : silent;
         status = age <= late ? 'live' : age <= lost ? 'slow' : 'silent';
       }
+      changed ||= this.status[at] !== status;
       this.status[at] = status;
       counts[status]++;
     }
+    if (!changed) return;
     this.counts = counts;
     this.version++;
   }

@@ -38,8 +38,11 @@ export function surfaceOf(xs, ys, steps, box, palette, image) {
   const pixels = context.createImageData(columns, rows);
   for (let at = 0; at < sums.length; at++) {
     if (weights[at] < 0.02) continue;
-    const [r, g, b] = palette[Math.round(sums[at] / weights[at])];
-    pixels.data.set([r, g, b, Math.min(1, weights[at] / 0.6) * 120], 4 * at);
+    const colour = palette[Math.round(sums[at] / weights[at])];
+    pixels.data[4 * at] = colour[0];
+    pixels.data[4 * at + 1] = colour[1];
+    pixels.data[4 * at + 2] = colour[2];
+    pixels.data[4 * at + 3] = Math.min(1, weights[at] / 0.6) * 120;
   }
   context.putImageData(pixels, 0, 0);
   return { image, left: left - margin, top: top + margin, width: columns * cell, height: rows * cell };
