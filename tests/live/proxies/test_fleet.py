@@ -327,6 +327,34 @@ def test_promises() -> None:
     assert shown["filter"].to_list() == ["x > 5"] * 3
 
 
+def test_between_two_rare_samples_time_goes_on() -> None:
+    station = Station(mailbox=True)
+    stream = DATABASE.catalog.stream("s")
+
+    def hears(second: int, *sensors: int) -> int | None:
+        station.now = second * SECOND
+        station.presence(rows=[(second * SECOND, sensor) for sensor in sensors])
+        promised = station.fleet.promise("s")
+        return None if promised is None else promised // SECOND
+
+    station.fleet.steer("smoke", stream, [RARELY])
+    station.obey()
+    assert hears(10, 1, 2, 3) == 10
+    assert [hears(second) for second in (11, 14, 19)] == [11, 14, 19], "nobody samples before 20"
+    assert [hears(second) for second in (20, 21)] == [20, 20], "all are due"
+    assert hears(22, 1) == 20
+    station.now = 20 * SECOND
+    station.presence(rows=[(20 * SECOND, sensor) for sensor in (2, 3)])
+    station.fleet.steer("smoke", stream, [RARELY, replace(OFTEN, sensors=frozenset({2}))])
+    assert hears(23) == 20, "the second sensor may get its command, and sample, at any moment"
+    station.obey()
+    assert hears(24) == 20, "its first reading may be under way"
+    assert hears(24, 2) == 24
+    assert hears(25) == 25
+    assert hears(26) == 26
+    assert hears(27) == 26, "it is due at 26"
+
+
 def test_what_many_sensors_are_asked_is_worked_out_once() -> None:
     station = Station(mailbox=True, sensors=500)
     chosen: list[tuple[Demand, ...]] = []

@@ -448,6 +448,7 @@ class Fleet:
                 if not self._command(members.stream.name, proxy.sensor, self._as_told(command)):
                     members.uncontrolled[place] = True
         members.asleep[place] = proxy.asleep
+        members.obeys(place, proxy.obeyed)
         if members.unanswered and (proxy.acknowledged is not None or members.uncontrolled[place]):
             members.unanswered.discard(place)
             if proxy.acknowledged is not None:

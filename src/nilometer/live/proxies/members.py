@@ -2,8 +2,8 @@
 promised.
 
 Readings come as frames, and nothing here loops over them. The law: `promise` is never later than what every
-sensor that may still send has said (its heartbeat, or its latest reading minus the stream's DELAY). So, used
-as a heartbeat of the stream, it makes no reading late that was not late before.
+sensor that may still send has said (its heartbeat, or its latest reading minus the stream's DELAY), or will send next by
+the command that it obeys. So, used as a heartbeat of the stream, it makes no reading late that was not late before.
 """
 
 from __future__ import annotations
@@ -42,11 +42,17 @@ class Members:
         self.heard_at: Integers = np.empty(0, np.int64)
         self.latest: Integers = np.empty(0, np.int64)
         self.promised: Integers = np.empty(0, np.int64)
+        self.read_at: Integers = np.empty(0, np.int64)
+        """When the latest readings were heard."""
+        self.interval: Integers = np.empty(0, np.int64)
+        """The interval of the command that each sensor obeys; 0 if it is not known."""
         self.told_at: Integers = np.empty(0, np.int64)
         self.attempts: Integers = np.empty(0, np.int64)
         self.gone: npt.NDArray[np.bool_] = np.empty(0, bool)
         self.uncontrolled: npt.NDArray[np.bool_] = np.empty(0, bool)
         self.asleep: npt.NDArray[np.bool_] = np.empty(0, bool)
+        self.steady: npt.NDArray[np.bool_] = np.empty(0, bool)
+        """Who has sent a reading since it obeys its command: the first one may come between two intervals."""
         self.weak: npt.NDArray[np.bool_] = np.empty(0, bool)
         """Whose battery is nearly empty."""
         self.unanswered: set[int] = set()
@@ -73,14 +79,16 @@ class Members:
             self.proxies.append(proxy)
         count, more = len(self.proxies), len(fresh)
         self.since = np.concatenate([self.since, np.full(more, now)])
-        self.heard_at, self.latest, self.promised, self.told_at = (
+        self.heard_at, self.latest, self.promised, self.read_at, self.told_at = (
             np.concatenate([column, np.full(more, NEVER)])
-            for column in (self.heard_at, self.latest, self.promised, self.told_at)
+            for column in (self.heard_at, self.latest, self.promised, self.read_at, self.told_at)
         )
-        self.attempts = np.concatenate([self.attempts, np.zeros(more, np.int64)])
-        self.gone, self.uncontrolled, self.asleep, self.weak = (
+        self.attempts, self.interval = (
+            np.concatenate([column, np.zeros(more, np.int64)]) for column in (self.attempts, self.interval)
+        )
+        self.gone, self.uncontrolled, self.asleep, self.weak, self.steady = (
             np.concatenate([column, np.zeros(more, bool)])
-            for column in (self.gone, self.uncontrolled, self.asleep, self.weak)
+            for column in (self.gone, self.uncontrolled, self.asleep, self.weak, self.steady)
         )
         self._keys = None
         assert len(self.since) == count
@@ -106,8 +114,15 @@ class Members:
         self.latest[places] = np.maximum(
             self.latest[places], found.get_column(self._time).cast(pl.Int64).to_numpy()
         )
-        self.heard_at[places] = now
+        self.heard_at[places] = self.read_at[places] = now
+        self.steady[places] = self.interval[places] > 0
         self.gone[places] = False
+
+    def obeys(self, place: int, interval: int) -> None:
+        """Note the interval of the command that a sensor obeys; 0 if it is not known."""
+        if self.interval[place] != interval:
+            self.interval[place] = interval
+            self.steady[place] = False
 
     def promise_after(self, summaries: pl.DataFrame) -> None:
         """Note that the sensors of summaries will send nothing up to their times."""
@@ -126,15 +141,30 @@ class Members:
         active = ~self.gone & ~self.asleep & (heard > now - np.where(self.weak, SPARED, 1) * patience)
         if not active.any():
             return None
-        said = np.maximum(self.promised, self.latest - self.stream.delay)[active]
-        least = int(said.min())
-        if (self.promised[active] > NEVER).any():
+        beyond = np.maximum(self.promised, self._next(now))[active]
+        least = int(np.maximum(beyond, self.latest[active] - self.stream.delay).min())
+        if (beyond > NEVER).any():
             # Otherwise nobody promises more than the readings themselves say.
             least = min(least, self.strangers.latest(now - patience) - self.stream.delay)
         if least <= NEVER:
             return None
         every = self.stream.every
         return least if every is None else floor_to(least, every)
+
+    def _next(self, now: int) -> Integers:
+        """The earliest time that each sensor of a sensed stream may still send, where it follows from its command: its
+        next sample, or one for a command that it is yet to get. Its clock has gone on since its latest reading as ours
+        has, so that one comes no earlier."""
+        if self.stream.every is None:
+            return np.full(len(self), NEVER)
+        interval = np.maximum(self.interval, 1)
+        late = self.latest - self.stream.delay
+        # Within DELAY, samples may be under way that were taken before the latest one.
+        following = (
+            -(-late // interval) * interval if self.stream.delay else (late // interval + 1) * interval
+        )
+        following = np.minimum(following, self.latest + (now - self.read_at))
+        return np.where(self.steady & (self.latest > NEVER), following, NEVER)
 
     def _known(self) -> pl.Series:
         if self._keys is None:

@@ -192,6 +192,14 @@ class SensorProxy:
         return isinstance(self.acknowledged, Sleep)
 
     @property
+    def obeyed(self) -> int:
+        """The sensor is known to send only readings at multiples of this interval; 0: that is not known."""
+        done = self.acknowledged
+        if not isinstance(done, StartSampling) or done.program is not None or done.demand.summary is not None:
+            return 0
+        return done.demand.interval or 0
+
+    @property
     def settled(self) -> bool:
         """Whether the sensor is known to do what is wanted of it."""
         done = self.acknowledged
