@@ -244,12 +244,18 @@ class Query:
             raise error.at(self.text, None) from None
 
     def _notes(self) -> list[str]:
-        """The expected behaviour of joins with bounded memory, as comment lines."""
-        if not any(isinstance(n, logical.WindowJoin) and n.memory for n in logical.walk_plan(self.logical)):
-            return []
-        from nilometer.optimizer.join_memory import memory_notes
+        """The expected behaviour of joins with bounded memory and the state of phenomena, as comment lines."""
+        lines: list[str] = []
+        nodes = list(logical.walk_plan(self.logical))
+        if any(isinstance(node, logical.WindowJoin) and node.memory for node in nodes):
+            from nilometer.optimizer.join_memory import memory_notes
 
-        return [f"-- {line}" for line in memory_notes(self.optimized.plan, self._context())]
+            lines += memory_notes(self.optimized.plan, self._context())
+        if any(isinstance(node, logical.TableFunction) and node.call.function.defined for node in nodes):
+            from nilometer.optimizer.phenomenon_state import phenomenon_notes
+
+            lines += phenomenon_notes(self.physical, self._context())
+        return [f"-- {line}" for line in lines]
 
     def _demand_text(self) -> str:
         """The commands that sensors would get if the query ran alone, and together with the declared queries."""

@@ -19,6 +19,12 @@ from nilometer.catalog.extents import Stream
 from nilometer.expressions import ALGEBRAIC, ColumnReference, Expression
 from nilometer.optimizer.cardinality import measured_below
 from nilometer.optimizer.context import OptimizerContext
+from nilometer.optimizer.phenomenon_state import (
+    CANDIDATE_BYTES,
+    SLICE_BYTES,
+    SOURCE_BYTES,
+    rows_of_source,
+)
 from nilometer.optimizer.selectivity import selectivity
 from nilometer.plan import logical
 from nilometer.plan.logical import Node, walk_plan
@@ -110,6 +116,8 @@ def _flow(node: Node, context: OptimizerContext) -> _Flow:
         case logical.WindowJoin(bounds=bounds, predicate=predicate):
             width = max((bound.width for bound in bounds), default=0) / SECOND
             return _window_join(node, width, _share(node, predicate, context), context)
+        case logical.TableFunction(input, call) if call.function.defined is not None:
+            return _phenomenon(node, _flow(input, context), context)
         case logical.ToStream(input, relation):
             return _to_stream(_flow(input, context), relation)
         case logical.Sort(input, limit=limit) | logical.Limit(input, limit=limit) if limit is not None:
@@ -195,6 +203,15 @@ def _window_join(node: logical.WindowJoin, width: float, share: float, context: 
     held = sum(rates) * width
     size = sum(rate * width * _width(child.schema) for rate, child in zip(rates, node.inputs, strict=True))
     return _Flow(pairs * share, held=held, size=size)
+
+
+def _phenomenon(node: logical.TableFunction, flow: _Flow, context: OptimizerContext) -> _Flow:
+    """Slices of each source (phenomenon_state.py), and one candidate. What comes out of it is few rows."""
+    streams = [leaf.stream for leaf in walk_plan(node.input) if isinstance(leaf, logical.Acquire)]
+    sources = float(max((context.sources(stream) for stream in streams), default=1))
+    rows = rows_of_source(node.call, round(_interval(node.input, context) * SECOND))
+    size = rows * SLICE_BYTES + SOURCE_BYTES + CANDIDATE_BYTES
+    return replace(flow, held=flow.held + sources * (rows + 1), size=flow.size + sources * size)
 
 
 def _to_stream(flow: _Flow, relation: Relation) -> _Flow:

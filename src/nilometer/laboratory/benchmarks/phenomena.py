@@ -23,6 +23,7 @@ from nilometer.laboratory.benchmarks.registry import check
 from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
 from nilometer.laboratory.benchmarks.single_core import on_one_core
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Progress
+from nilometer.optimizer.phenomenon_state import SLICE_BYTES, SOURCE_BYTES
 from nilometer.plan.physical import TableFunction, walk_plan
 from nilometer.types import SECOND
 
@@ -39,8 +40,6 @@ LIMIT = 1.0
 PARTS = ("gateway", "state", "spark")
 HOUR_OF, HOUR_WINDOW = 400, 60
 """The sensors of the simulated hour, and its RANGE in seconds."""
-SLICE_BYTES, SOURCE_BYTES = 56, 64
-"""The bound: a slice for each source, class and SLIDE of RANGE; and what is kept of each source."""
 
 
 def phenomena(
