@@ -72,15 +72,19 @@ class Patience:
 class Leaf:
     """An occurrence of a stream. `hops` are the windows with a slide, and the outer joins of streams, above
     it, the lowest first. `by_time` is True if the operators above use a tuple's time rather than its tick;
-    for a sensed stream the two differ.
+    for a sensed stream the two differ. `beside`: its tuples only tell something about those of others (INSIDE), so that
+    after its end nothing waits for them.
     """
 
     stream: str
     hops: tuple[Hop | Patience, ...]
     by_time: bool
+    beside: bool = False
 
     def end(self, door: Stands) -> int:
         """The watermark that this occurrence needs after its end: its last tuple has left every window."""
+        if self.beside:
+            return door.watermark
         last = door.greatest_time if self.by_time else door.greatest_tick
         if any(isinstance(hop, Hop) and hop.grid is not None and hop.grid.once for hop in self.hops):
             return LAST_MOMENT + 1  # the whole stream is known, even if it is empty
@@ -126,6 +130,9 @@ def _leaves(node: physical.Node, hops: tuple[Hop | Patience, ...], by_time: bool
         case physical.AsofJoin(before=False):
             for child in node.inputs:
                 yield from _leaves(child, hops, True)
+        case physical.AsofJoin(before=True):
+            yield from _leaves(node.left, hops, by_time)
+            yield from (Leaf(leaf.stream, (), False, beside=True) for leaf in _leaves(node.right, (), False))
         case physical.Union() if mixed(node):
             for child in node.inputs:
                 yield from _leaves(child, hops, True)

@@ -122,7 +122,8 @@ def query_watermark(plan: Node, feeds: Mapping[str, Feed], finished: bool) -> in
     marks = []
     for leaf, windows, by_time in _leaves(plan):
         arrivals = arrive(leaf.stream, feed_of(leaf.stream, feeds))
-        marks.append(_end(arrivals, windows, by_time) if finished else arrivals.watermark)
+        waits = finished and windows is not None
+        marks.append(_end(arrivals, windows or (), by_time) if waits else arrivals.watermark)
     return (max if finished else min)(marks, default=ALWAYS)
 
 
@@ -163,9 +164,10 @@ def last_evaluation(window: _Window, tick: int) -> int:
 
 def _leaves(
     node: Node, windows: tuple[_Window, ...] = (), by_time: bool = True
-) -> Iterator[tuple[Acquire, tuple[_Window, ...], bool]]:
+) -> Iterator[tuple[Acquire, tuple[_Window, ...] | None, bool]]:
     """The occurrences of streams, each with the windows above it, the first one first, and how that first
-    window sees the tuples.
+    window sees the tuples. None: the tuples only tell something about those of others (INSIDE), and after the end
+    nothing waits for them.
 
     The last value is True if the window (or, without one, the query) sees a tuple at its time rather than at
     its tick; for a sensed stream the two differ.
@@ -191,6 +193,9 @@ def _leaves(
         case AsofJoin(before=False):
             for child in node.inputs:
                 yield from _leaves(child, windows, True)
+        case AsofJoin(before=True):
+            yield from _leaves(node.left, windows, by_time)
+            yield from ((leaf, None, False) for leaf, _, _ in _leaves(node.right))
         case Union() if mixed(node):
             for child in node.inputs:
                 yield from _leaves(child, windows, True)
