@@ -25,6 +25,7 @@ from nilometer.algebra.table_functions.phenomena import (
     MOST_STEPS,
     NAMED,
     NEAR,
+    PHENOMENA,
     REACH,
     STRENGTH,
 )
@@ -81,9 +82,12 @@ def bind_phenomena(
         function.settle(options),
         frame,
     )
-    refusal = function.refuses(call, inner.node.schema)
+    # The definition's own faults are shown in its text, those of the function in the query's.
+    of_definition = PHENOMENA.refuses(call, inner.node.schema)
+    refusal = of_definition or function.refuses(call, inner.node.schema)
     if refusal is not None:
-        own.fail(refusal.message.replace("{column}", definition.column), definition, hint=refusal.hint)
+        at, where = (own, definition) if of_definition else (context, source)
+        at.fail(refusal.message.replace("{column}", definition.column), where, hint=refusal.hint)
     return call, inner
 
 
