@@ -29,6 +29,7 @@ from nilometer.algebra.table_functions import (
     PERIODS,
     SIMILAR_TO,
     SUBSEQUENCES,
+    UNIT,
 )
 from nilometer.algebra.table_functions.phenomena import (
     ARRIVALS,
@@ -80,6 +81,7 @@ from nilometer.operators.table_outer_join import TableOuterJoin
 from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
+from nilometer.operators.unit import Unit
 from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 from nilometer.operators.window_join.outer import OuterWindowJoin
 from nilometer.operators.window_join.plan import Form
@@ -526,6 +528,22 @@ CASES: list[Case] = [
         (stream_of_r,),
     ),
     Case("outliers", Outliers(mined(OUTLIERS, "R.rain", 9, AFTER=1, DEVIATIONS=1.0), R), (stream_of_r,)),
+    Case(
+        "unit",
+        Unit(
+            mined(
+                UNIT,
+                "R.rain",
+                None,
+                USING="nilometer.workers.example_unit:Differences",
+                WITH=(0.0,),
+                GIVES="change FLOAT, travelled FLOAT",
+                EACH=True,
+            ),
+            R,
+        ),
+        (stream_of_r,),
+    ),
     Case("session", Session(R, 1, "Q", INT), (stream_of_r,)),
     Case("session of a key", Session(R, 2, "Q", INT, ("R.kind",)), (stream_of_r,)),
     *(

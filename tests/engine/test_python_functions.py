@@ -152,7 +152,8 @@ def test_plan_text_parses_back() -> None:
 
 
 def test_http_names_listed_modules_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nilometer.workers import PythonSettings, settings
+    from nilometer.workers import settings
+    from nilometer.workers.settings import PythonSettings
 
     confinement = Confinement(tmp_path)
     statement: Any = parse("CREATE FUNCTION f(x FLOAT) RETURNS FLOAT AS 'plant.pumps:flow'")

@@ -11,17 +11,9 @@ import pytest
 
 from nilometer.errors import ConfigurationError, DataError, NilometerError, ResourceError
 from nilometer.types import BOOLEAN, FLOAT, INT, STRING, TIME, Type, vector_of
-from nilometer.workers import (
-    Argument,
-    PythonSettings,
-    Values,
-    call,
-    check,
-    close_all,
-    python_settings,
-    settings,
-)
-from nilometer.workers.functions import PART
+from nilometer.workers import settings
+from nilometer.workers.functions import PART, Argument, Values, call, check, close_all
+from nilometer.workers.settings import PythonSettings, python_settings
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,6 @@ from nilometer.memory import give
 from nilometer.redaction import redacted
 from nilometer.settings_file import apply_settings
 from nilometer.types import format_duration, format_time, parse_time
-from nilometer.workers.functions import renew
 from nilometer.workers.settings import take_settings
 
 if TYPE_CHECKING:
@@ -251,6 +250,8 @@ class Database:
                 if is_model(self.catalog.extent(name)):
                     return
             case ast.CreateFunction(name=name):
+                from nilometer.workers.functions import renew
+
                 function = function_of(created, text)
                 renew(function.reference)
                 self.catalog.drop("FUNCTION", name, if_exists=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from nilometer import workers
 from nilometer.catalog import functions
 from nilometer.catalog.catalog import FunctionDefinition
 from nilometer.engine.declare import column_of
@@ -54,9 +53,11 @@ def check_code(statement: ast.Statement | ast.QueryNode, text: str | None) -> No
     """Import the code of a CREATE or REPLACE FUNCTION, in a worker. Raises if there is none."""
     created = statement.created if isinstance(statement, ast.Replace) else statement
     if isinstance(created, ast.CreateFunction):
+        from nilometer.workers.functions import check, renew
+
         function = function_of(created, text)
-        workers.renew(function.reference)
-        workers.check(function.reference)
+        renew(function.reference)
+        check(function.reference)
 
 
 def function_rows(definitions: tuple[FunctionDefinition, ...]) -> list[dict[str, object]]:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nilometer.algebra.table_function import Choice, TableFunction
-from nilometer.algebra.table_functions import TABLE_FUNCTIONS
+from nilometer.algebra.table_functions import TABLE_FUNCTIONS, UNIT
 from nilometer.language import ast
-from nilometer.language.cursor import QUOTED, WORD, Cursor
+from nilometer.language.cursor import QUOTED, STRING, WORD, Cursor
 from nilometer.language.parse_bare_windows import parse_bare_window
 from nilometer.language.parse_expressions import parse_expression, parse_name, starts_query
 from nilometer.language.parse_group_windows import at_group_window, parse_group_window
@@ -49,6 +49,8 @@ def single_source(cursor: Cursor) -> ast.Source:
         return _group_window(cursor)
     if token.kind is WORD and token.key in TABLE_FUNCTIONS and cursor.peek().key == "(":
         return _function(cursor, TABLE_FUNCTIONS[token.key])
+    if at_unit(cursor):
+        return _unit(cursor)
     if cursor.at(*STREAM_WORDS) and cursor.peek().key == "(":
         return _streamed(cursor)
     if (cursor.at("UNNEST") and cursor.peek().key == "(") or (
@@ -156,6 +158,47 @@ def _function(cursor: Cursor, function: TableFunction) -> ast.FunctionSource:
         alias,
         span=cursor.span_from(start),
     )
+
+
+def at_unit(cursor: Cursor) -> bool:
+    """Whether `UNIT form_spectra(` or `UNIT 'module:Class'(` is next."""
+    named = cursor.peek().kind in (WORD, QUOTED, STRING)
+    return cursor.token.kind is WORD and cursor.at(UNIT.name) and named and cursor.peek(2).key == "("
+
+
+def _unit(cursor: Cursor) -> ast.FunctionSource:
+    """`UNIT form_spectra(events, energy WITH (16, 2.5))`."""
+    start = cursor.advance().start
+    using = unit_name(cursor)
+    cursor.expect("(")
+    source = parse_source(cursor)
+    columns, settings = unit_arguments(cursor, using)
+    window, alias = _decorations(cursor)
+    return ast.FunctionSource(
+        UNIT.name, source, columns, settings, window, alias, span=cursor.span_from(start)
+    )
+
+
+def unit_name(cursor: Cursor) -> ast.Setting:
+    """The name of a unit, or `'module:Class'`, as a setting."""
+    token = cursor.token
+    name = cursor.string() if token.kind is STRING else cursor.name("a unit's name")
+    return ast.Setting("USING", (ast.Name((name,), span=token.span),), span=token.span)
+
+
+def unit_arguments(
+    cursor: Cursor, using: ast.Setting, first: bool = False
+) -> tuple[tuple[ast.Name, ...], tuple[ast.Setting, ...]]:
+    """The columns and settings of a unit, up to the closing parenthesis. `first`: no comma stands before the first."""
+    columns = [parse_name(cursor)] if first else []
+    while cursor.accept(","):
+        columns.append(parse_name(cursor))
+    if not columns:
+        cursor.fail(hint=f"name {UNIT.wants}: {UNIT.example}")
+    given = replace(UNIT, options=tuple(each for each in UNIT.options if each.name == "WITH"))
+    settings = parse_options(cursor, given)
+    cursor.expect(")")
+    return tuple(columns), (using, *settings)
 
 
 def _defined(cursor: Cursor, function: TableFunction) -> ast.Source:

@@ -17,7 +17,7 @@ from nilometer.language.parse_forms import parse_each, parse_format, parse_origi
 from nilometer.language.parse_phenomena import parse_definition
 from nilometer.language.parse_queries import parse_query
 from nilometer.language.parse_reactions import parse_alert, parse_decision
-from nilometer.language.parse_sources import parse_column_names
+from nilometer.language.parse_sources import parse_column_names, unit_arguments, unit_name
 from nilometer.language.parse_windows import parse_duration
 from nilometer.language.vocabulary import (
     DROP_KINDS,
@@ -304,7 +304,7 @@ def _replace(cursor: Cursor, start: int) -> ast.Replace:
             state = " ".join((first, *rest))
     stops, pipeline = _stops(cursor), _pipeline(cursor)
     cursor.expect("AS")
-    query = ast.CreateQuery(name, parse_query(cursor), None, stops, pipeline, span=cursor.span_from(start))
+    query = ast.CreateQuery(name, _then(cursor), None, stops, pipeline, span=cursor.span_from(start))
     return ast.Replace(query, state, span=cursor.span_from(start))
 
 
@@ -332,8 +332,23 @@ def _create_query(cursor: Cursor, start: int) -> ast.CreateQuery:
             cursor.fail("a time in single quotes", hint="write such as '2026-11-15T08:30:00Z'")
     stops, pipeline = _stops(cursor), _pipeline(cursor)
     cursor.expect("AS")
-    query = parse_query(cursor)
+    query = _then(cursor)
     return ast.CreateQuery(name, query, starting, stops, pipeline, span=cursor.span_from(start))
+
+
+def _then(cursor: Cursor) -> ast.QueryNode:
+    """`SELECT ... THEN unit(a, b)` is `SELECT * FROM UNIT unit((SELECT ...) answers, a, b)`."""
+    start = cursor.token.start
+    query = parse_query(cursor)
+    while cursor.accept("THEN"):
+        using = unit_name(cursor)
+        cursor.expect("(")
+        columns, settings = unit_arguments(cursor, using, first=True)
+        span = cursor.span_from(start)
+        inner = ast.QuerySource(query, None, "answers", span=query.span)
+        unit = ast.FunctionSource("UNIT", inner, columns, settings, span=span)
+        query = ast.Select((ast.SelectItem(ast.Star(span=span), span=span),), (unit,), span=span)
+    return query
 
 
 def _stops(cursor: Cursor) -> bool:

@@ -13,6 +13,8 @@ from dataclasses import fields, is_dataclass
 import polars as pl
 
 from nilometer.algebra import JoinKind
+from nilometer.algebra.table_function import FunctionCall
+from nilometer.algebra.table_functions import UNIT
 from nilometer.errors import DataError
 from nilometer.expressions import Call, ColumnReference, Expression
 from nilometer.kernels.window_bounds import implied_widths
@@ -76,8 +78,10 @@ def join_of(text: str, extents: Extents) -> physical.WindowJoin:
 
 
 def runs_code(part: object) -> bool:
-    """Whether a plan calls a function in Python: who sends one names the code that runs."""
+    """Whether a plan calls a function in Python or a unit: who sends one names the code that runs."""
     if isinstance(part, Call) and part.function == "python":
+        return True
+    if isinstance(part, FunctionCall) and part.function is UNIT:
         return True
     if isinstance(part, tuple | list):
         return any(runs_code(each) for each in part)

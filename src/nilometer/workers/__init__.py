@@ -4,24 +4,8 @@ settings.py  what nilometer.toml says in [python]: where modules are, which ones
 child.py     the program of a worker process: it needs numpy, and nothing of ours
 worker.py    one worker process, and what becomes of it when its code fails, hangs or grows
 functions.py columns -> a column, by a function of the user's
+units.py     rows -> rows, by a unit of the user's, which has a state; unit_child.py is its program
 
 The law: a process that runs queries never imports a user's module. Code that raises, hangs, crashes or grows ends its
 worker at most.
 """
-
-from __future__ import annotations
-
-from nilometer.workers.functions import Argument, Values, call, check, close_all, renew
-from nilometer.workers.settings import PythonSettings, python_settings, take_settings
-
-__all__ = [
-    "Argument",
-    "PythonSettings",
-    "Values",
-    "call",
-    "check",
-    "close_all",
-    "python_settings",
-    "renew",
-    "take_settings",
-]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,12 @@ def _of_variable(said: Mapping[str, Any]) -> PythonSettings:
 def _read(said: object, file: Path | None) -> PythonSettings:
     if not isinstance(said, dict):
         raise ConfigurationError(f"[{SECTION}] is a table of settings", detail=f"in {file}")
-    readers = {"path": _path, "modules": _modules, "seconds": _seconds, "memory": _memory}
+    readers: dict[str, Callable[[object, Path], Any]] = {
+        "path": _path,
+        "modules": _modules,
+        "seconds": _seconds,
+        "memory": _memory,
+    }
     for name in said.keys() - readers.keys():
         raise ConfigurationError(
             f"there is no setting '{name}' of {SECTION}",

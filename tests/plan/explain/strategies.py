@@ -21,7 +21,7 @@ from nilometer.algebra.table_function import (
     TableFunction,
     Windowing,
 )
-from nilometer.algebra.table_functions import TABLE_FUNCTIONS
+from nilometer.algebra.table_functions import TABLE_FUNCTIONS, UNIT
 from nilometer.catalog import Catalog, Sensor, Stream, Table, stream_columns
 from nilometer.errors import InternalError
 from nilometer.expressions import (
@@ -301,6 +301,8 @@ def calls(draw: st.DrawFn, function: TableFunction, numbers: list[str], alias: s
         if not optional or draw(st.booleans()):
             values = tuple(draw(_option_value(option, k)) for k in option.pieces if isinstance(k, OptionKind))
             given[option.word] = True if not values else values if len(values) > 1 else values[0]
+    if function is UNIT:
+        given["GIVES"] = draw(st.sampled_from(("a INT", "a FLOAT[3], b STRING")))
     function = function.meant(given)
     own = st.builds(OwnWindow, st.sampled_from(numbers), st.sampled_from(list(UNITS.values())))
     start, end = sorted((draw(lengths), draw(lengths)), reverse=True)

@@ -30,6 +30,7 @@ from nilometer.algebra.table_functions.silent import SILENT
 from nilometer.algebra.table_functions.similar import SIMILAR
 from nilometer.algebra.table_functions.similar_to import SIMILAR_TO
 from nilometer.algebra.table_functions.subsequences import SUBSEQUENCES
+from nilometer.algebra.table_functions.unit import UNIT
 
 MINING: Final = (PERIODS, PATTERNS, SUBSEQUENCES, OUTLIERS, DISCORDS, MOTIFS, SIMILAR_TO, CLUSTERS)
 
@@ -39,6 +40,7 @@ TABLE_FUNCTIONS: Final[dict[str, TableFunction]] = {
         *(SIMILAR, SILENT, LATEST, RESAMPLE, SESSION),
         *(PHENOMENA, CURRENT, PREDICT, ARRIVALS, MEMBERSHIP, SUMMARY),
         *MINING,
+        UNIT,
     )
 }
 
@@ -70,5 +72,6 @@ __all__ = [
     "SIMILAR_TO",
     "SUBSEQUENCES",
     "TABLE_FUNCTIONS",
+    "UNIT",
     "operators",
 ]

@@ -21,6 +21,7 @@ from nilometer.operators.logic import Spec
 from nilometer.operators.session import Session
 from nilometer.operators.silent import Silent
 from nilometer.operators.similar.similar import Similar
+from nilometer.operators.unit import Unit
 from nilometer.phenomena.candidates import Candidates
 from nilometer.phenomena.totals import Totals
 from nilometer.phenomena.track import Track
@@ -44,6 +45,7 @@ SPECS: dict[str, Callable[..., Spec]] = {
     "NEAREST_TO": NearestTo,
     "CLUSTERS": Clusters,
     "CLUSTER_CENTRES": ClusterCentres,
+    "UNIT": Unit,
     "PH_CANDIDATES": Candidates,
     "PH_SOURCES": Candidates.with_places,
     "PH_TOTALS": Totals,

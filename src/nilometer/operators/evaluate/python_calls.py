@@ -15,7 +15,6 @@ from threading import Lock
 import numpy as np
 import polars as pl
 
-from nilometer import workers
 from nilometer.algebra.conversion_errors import function_failed
 from nilometer.errors import DataError
 from nilometer.expressions import Call, Literal, type_of
@@ -23,6 +22,8 @@ from nilometer.operators.evaluate.functions import Builder, full_length
 from nilometer.operators.frames import dtype
 from nilometer.operators.vectors import matrix_of, vectors_of
 from nilometer.types import Kind
+from nilometer.workers.functions import Argument
+from nilometer.workers.functions import call as call_function
 
 REMEMBERED = 2
 """The last answers that are kept for each call: those of the check, and of a check of the same call elsewhere."""
@@ -73,10 +74,10 @@ def _asked(call: Call, columns: Sequence[pl.Series]) -> Answer:
         present &= column.is_not_null().to_numpy()
     sent = np.flatnonzero(present)
     arguments = [
-        workers.Argument(type_of(argument).plain, _array(column.filter(pl.Series(present))))
+        Argument(type_of(argument).plain, _array(column.filter(pl.Series(present))))
         for argument, column in zip(call.arguments[2:], columns, strict=True)
     ]
-    found = workers.call(_reference(call), arguments, call.type, len(sent))
+    found = call_function(_reference(call), arguments, call.type, len(sent))
     known = np.zeros(rows, dtype=bool)
     known[sent] = ~found.nulls
     whole = np.zeros((rows, *found.values.shape[1:]), dtype=found.values.dtype)
@@ -99,7 +100,7 @@ def _reference(call: Call) -> str:
     return str(reference.value)
 
 
-def _array(column: pl.Series) -> np.ndarray:  # type: ignore[type-arg]
+def _array(column: pl.Series) -> np.ndarray:
     if isinstance(column.dtype, pl.Array):
         return matrix_of(column)[0]
     if column.dtype == pl.String:

@@ -22,13 +22,14 @@ from nilometer.algebra.table_function import (
     TableFunction,
     Windowing,
 )
-from nilometer.algebra.table_functions import TABLE_FUNCTIONS
+from nilometer.algebra.table_functions import TABLE_FUNCTIONS, UNIT
 from nilometer.catalog.units import convert
 from nilometer.language import ast
 from nilometer.language.vocabulary import DISTANCE_UNITS
 from nilometer.language.walk import walk
 from nilometer.plan import logical
 from nilometer.plan.bind.scope import Context, Relation, nearest, quoted
+from nilometer.plan.bind.unit_calls import described_unit
 from nilometer.plan.bind.windows import amount_length, duration, window_over
 from nilometer.types import INT, MICROSECOND, UNITS, Column, Kind, OwnWindow, format_duration
 
@@ -42,6 +43,9 @@ def bind_call(context: Context, source: ast.FunctionSource, inner: Relation) -> 
         own = {name for bare, name in _tags(inner)}
         columns = tuple(dict.fromkeys(name for name in shown if name not in own))
     options = function.settle(bound_options(context, source, function, inner))
+    if function is UNIT:
+        taken = [find_column(context, name, inner) for name in source.columns]
+        options = described_unit(context, source, taken, options)
     id_column = inner.find("id")
     call = FunctionCall(
         function,

@@ -16,14 +16,14 @@ def call_python(call: Call, values: list[Any]) -> Any:
         return None
     import numpy as np  # not at the top: `explain` starts without numpy
 
-    from nilometer import workers
+    from nilometer.workers import functions
 
     arguments = []
     for argument, value in zip(call.arguments[2:], given, strict=True):
         kind = type_of(argument).plain
         column = np.array([value], dtype=object if kind.kind is Kind.STRING else None)
-        arguments.append(workers.Argument(kind, column))
-    found = workers.call(reference, arguments, call.type, 1)
+        arguments.append(functions.Argument(kind, column))
+    found = functions.call(reference, arguments, call.type, 1)
     for reason in found.failed:
         raise function_failed(reference, reason)
     if found.nulls[0]:

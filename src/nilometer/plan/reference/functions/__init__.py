@@ -28,6 +28,7 @@ from nilometer.plan.reference.functions.silent import silent
 from nilometer.plan.reference.functions.similar import similar
 from nilometer.plan.reference.functions.similar_to import similar_to
 from nilometer.plan.reference.functions.subsequences import subsequences
+from nilometer.plan.reference.functions.unit import unit
 
 Naive = Callable[..., list[Any]]
 """(node, tuples, first_tick, watermark) -> rows of a stream, or evaluations of windows, in order. A function that
@@ -53,4 +54,5 @@ NAIVE: dict[str, Naive] = {
     "SUBSEQUENCES": subsequences,
     "SIMILAR_TO": similar_to,
     "CLUSTERS": clusters,
+    "UNIT": unit,
 }
