@@ -26,15 +26,15 @@ LOOK = 0.02
 
 
 class Room:
-    """The bytes of the messages in all inboxes of a process."""
+    """The bytes of the messages in all inboxes of a process. `turn` is held while `used` changes."""
 
     def __init__(self) -> None:
         self.used = 0
-        self._turn = threading.Lock()
+        self.turn = threading.Lock()
 
     def add(self, size: int) -> None:
         """Count what was put or, as a negative number, taken."""
-        with self._turn:
+        with self.turn:
             self.used += size
 
 
@@ -53,34 +53,42 @@ class Inbox(Generic[Item]):
         self._size_of = size_of
         self._shared = room
         self._items: list[Item] = []
-        self._sizes: list[int] = []
-        self._room = threading.Condition()
+        self._used = 0
+        """The bytes of the items."""
+        # The lock itself is taken for each message: that is several times cheaper than to enter the condition.
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
         self._closed = False
 
     def put(self, item: Item) -> bool:
         """Add an item, waiting for room. Returns False if the inbox was closed and the item was not taken."""
         size = self._size_of(item) + ITEM_BYTES
-        with self._room:
-            if self._is_full(size):
-                self.waits += 1
-                while self._is_full(size) and not self._closed:
-                    self._room.wait(LOOK)
+        shared = self._shared
+        with self._lock:
+            items = self._items
+            if items and (len(items) >= self.limit or shared.used + size > self._most):
+                self._await_room(size)
             if self._closed:
                 return False
-            self._items.append(item)
-            self._sizes.append(size)
-            self._shared.add(size)
+            self._items.append(item)  # not `items`: the reader may have taken that list meanwhile
+            self._used += size
+            with shared.turn:
+                shared.used += size
         if not self.wake.is_set():
             self.wake.set()
         return True
 
     def take(self) -> list[Item]:
         """Remove and return the oldest items, as many as a reader may have at once."""
-        with self._room:
-            count = self._count()
-            items, self._items = self._items[:count], self._items[count:]
-            sizes, self._sizes = self._sizes[:count], self._sizes[count:]
-            self._shared.add(-sum(sizes))
+        with self._lock:
+            if self._used <= self._most // BATCHES:
+                items, self._items = self._items, []
+                used = self._used
+            else:
+                count, used = self._batch()
+                items, self._items = self._items[:count], self._items[count:]
+            self._used -= used
+            self._shared.add(-used)
             if not self._items:
                 self.wake.clear()
             self._room.notify_all()
@@ -95,24 +103,31 @@ class Inbox(Generic[Item]):
         return self._is_full(ITEM_BYTES)
 
     def close(self) -> None:
-        """Close the inbox and release a waiting thread."""
-        with self._room:
+        """Close the inbox and release a waiting thread. What is still in it takes no room from others."""
+        with self._lock:
             self._closed = True
-            self._shared.add(-sum(self._sizes))
-            self._sizes = [0] * len(self._sizes)
+            self._shared.add(-self._used)
+            self._used = 0
             self._room.notify_all()
         self.wake.set()
+
+    def _await_room(self, size: int) -> None:
+        """Wait until the message has room, or the inbox is closed."""
+        self.waits += 1
+        while self._is_full(size) and not self._closed:
+            self._room.wait(LOOK)
 
     def _is_full(self, size: int) -> bool:
         if not self._items:
             return False
         return len(self._items) >= self.limit or self._shared.used + size > self._most
 
-    def _count(self) -> int:
-        """How many items fit into one batch: at least one."""
-        left = self._most // BATCHES
-        for count, size in enumerate(self._sizes):
-            left -= size
-            if left < 0:
-                return max(count, 1)
-        return len(self._items)
+    def _batch(self) -> tuple[int, int]:
+        """How many items fit into one batch, at least one, and their bytes."""
+        used, most = 0, self._most // BATCHES
+        for count, item in enumerate(self._items):
+            size = self._size_of(item) + ITEM_BYTES
+            if count and used + size > most:
+                return count, used
+            used += size
+        return len(self._items), used

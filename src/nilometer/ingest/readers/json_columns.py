@@ -26,7 +26,7 @@ LOOKED = 16
 """The number of texts of a batch that are searched for fields that no column reads."""
 
 LONGEST = 1 << 16
-"""The longest text that is searched, in bytes."""
+"""The longest text that is searched, in characters."""
 
 
 class JsonColumns:
@@ -75,10 +75,10 @@ class JsonColumns:
         looked at."""
         count = min(LOOKED, len(texts))
         counts: dict[str, int] = {}
-        chosen = texts.gather(np.linspace(0, len(texts) - 1, count).astype(np.int64)) if count else texts
-        chosen = chosen.filter(chosen.str.len_bytes() <= LONGEST)
-        for text in chosen.to_list():
-            for name in set(self.fields.unknown(text)):
+        places = np.linspace(0, len(texts) - 1, count).astype(np.int64)
+        chosen = [text for text in texts.gather(places).to_list() if text and len(text) <= LONGEST]
+        for text in chosen:
+            for name in self.fields.unknown(text):
                 counts[name] = counts.get(name, 0) + 1
         return dict(sorted(counts.items())), len(chosen)
 

@@ -130,10 +130,10 @@ class JsonFields:
             rows = rows.filter(pl.col(_ABSENT) | (item.list.len() > 0)).explode(_ITEM)
             absent = pl.when(pl.col(_ABSENT)).then(pl.lit(self._no_array))
             reason = pl.coalesce(reason, absent.when(item.is_null()).then(pl.lit(NO_OBJECT)))
-        columns = [
-            pl.coalesce(_at(item if place.inside else whole, place.path) for place in group).alias(name)
-            for name, group in self.places.items()
-        ]
+        columns = []
+        for name, group in self.places.items():
+            found = [_at(item if place.inside else whole, place.path) for place in group]
+            columns.append((found[0] if len(found) == 1 else pl.coalesce(found)).alias(name))
         return rows.select(MESSAGE, *columns, reason.alias(REASON))
 
     @property
@@ -202,11 +202,10 @@ class JsonFields:
                         return True
         return False
 
-    def unknown(self, text: str) -> tuple[str, ...]:
+    def unknown(self, text: str) -> set[str]:
         """The fields of a text that no column reads."""
-        return tuple(
-            _shown(path, inside) for path, inside in self._leaves(text) if not self._known(path, inside)
-        )
+        leaves = self._leaves(text)
+        return {_shown(path, inside) for path, inside in leaves if not self._known(path, inside)}
 
     def listed(self, text: str) -> str:
         """The fields of a text, for a message."""

@@ -11,7 +11,8 @@ from typing import Any
 @dataclass(frozen=True)
 class Measurement:
     """One task: the seconds of both (None if the peer cannot do it), rows in and out, and whether the answers
-    agree. A peer that got fewer rows got `peer_rows`."""
+    agree. A peer that got fewer rows got `peer_rows`. `processor` is our processor time, user and system, if other
+    processes share in the seconds."""
 
     task: str
     ours: float
@@ -20,6 +21,7 @@ class Measurement:
     rows_out: int
     equal: bool | None
     peer_rows: int | None = None
+    processor: float | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -82,15 +84,20 @@ class Result:
 def table(result: Result) -> str:
     """A benchmark for a person to read."""
     lines = [f"{result.name}: {result.setting}", ""]
+    timed = any(m.processor is not None for m in result.measurements)
+    own = f" {'cpu s':>8}" if timed else ""
     lines.append(
-        f"{'task':40} {'ours s':>8} {result.peer + ' s':>10} {'ratio':>6} {'rows/s':>12} {'rows out':>10}  answers"
+        f"{'task':40} {'ours s':>8}{own} {result.peer + ' s':>10} {'ratio':>6} {'rows/s':>12} {'rows out':>10}  answers"
     )
     for m in result.measurements:
         peer = "-" if m.peer is None else f"{m.peer:.3f}"
         ratio = "-" if m.ratio is None else f"{m.ratio:.2f}" if m.ratio >= 0.1 else f"{m.ratio:.2g}"
         equal = {True: "equal", False: "DIFFERENT", None: "-"}[m.equal]
         rate = f"{m.rows_in / m.ours:,.0f}"
-        lines.append(f"{m.task:40} {m.ours:8.3f} {peer:>10} {ratio:>6} {rate:>12} {m.rows_out:>10,}  {equal}")
+        own = "" if not timed else f" {'-':>8}" if m.processor is None else f" {m.processor:8.3f}"
+        lines.append(
+            f"{m.task:40} {m.ours:8.3f}{own} {peer:>10} {ratio:>6} {rate:>12} {m.rows_out:>10,}  {equal}"
+        )
     lines.append("")
     for t in result.targets:
         measured = f"{t.measured:.2f}" if t.limit >= 0.1 else f"{t.measured:.2g}"
