@@ -22,45 +22,40 @@ from typing import Any, Self
 import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
-from nilometer.catalog.answer_streams import audited, is_answers
 from nilometer.catalog.near_misses import near_misses
-from nilometer.catalog.peer_streams import is_of_peers
 from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.graph import Graph
-from nilometer.dataflow.group import fits
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.policy import Policy
-from nilometer.errors import ConfigurationError, DataError, NilometerError, ResourceError
-from nilometer.ingest.adapters import Adapter, Clock, ReadResult, adapter_for
+from nilometer.errors import ConfigurationError, DataError, NilometerError
+from nilometer.ingest.adapters import ReadResult
 from nilometer.ingest.manager import StreamManager
-from nilometer.ingest.manager.states import SourceState
-from nilometer.live.answers_adapter import AnswersAdapter
+from nilometer.live.answer_catch_up import catch_up
 from nilometer.live.apart import Apart
-from nilometer.live.control import control_of, folder_of, has_folder
+from nilometer.live.control import control_of, has_folder
 from nilometer.live.dead_letters import write_letters
 from nilometer.live.declarations import CompiledQuery, Declarations
 from nilometer.live.groups import Groups, ReaderGroup
 from nilometer.live.guidance import Guidance
-from nilometer.live.identity import identity_of
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.on_spark import OnSpark
 from nilometer.live.outside import Outside
+from nilometer.live.own_log_queries import OwnLogQueries, keeps_own_log
 from nilometer.live.peers.peering import Peering
 from nilometer.live.pipelines.pipeline_query import PipelineQuery
 from nilometer.live.pipelines.pipelines import Pipelines
 from nilometer.live.proxies import Fleet
+from nilometer.live.push_sources import PushSources
 from nilometer.live.query_metrics import QueryMetrics, completeness_of, sessions_lost_of
-from nilometer.live.recovery import check_ends
-from nilometer.live.replaced_state import Choice, new_state
+from nilometer.live.replaced_state import Choice
 from nilometer.live.shared_queries import SharedQueries
 from nilometer.live.spark_query import SparkQuery
-from nilometer.live.standing import DurableQuery, reader_of
-from nilometer.live.starts import NOW, Start, goes_on_at, offsets_at
+from nilometer.live.standing import DurableQuery
+from nilometer.live.starts import NOW, Start, offsets_at
 from nilometer.live.station_settings import StationSettings
 from nilometer.live.still_heap import StillHeap
-from nilometer.live.stored_tables import Kept, StoredTables
-from nilometer.live.verdicts import FILE as VERDICTS
-from nilometer.live.verdicts import VerdictsAdapter, folder_of_decision
+from nilometer.live.stored_tables import StoredTables
+from nilometer.live.stream_adapters import StreamAdapters
 from nilometer.live.versions import Version
 from nilometer.log import LogDirectory, Offset
 from nilometer.log.private import close_to_others
@@ -73,17 +68,8 @@ HOSTS = ("gateway", "spark")
 """The hosts on which live queries run."""
 
 
-CATCHING_UP = "catching up"
-"""The reader that keeps sources open while a query is installed; no query has a name with a blank."""
-PUSHES = "pushes to"
-"""The reader that keeps the source of pushed readings open, with the stream's name."""
 PAUSE = SECOND // 4
 """The longest time that the loop waits for a source before it attends to the sensors and the clock again."""
-
-
-def keeps_own_log(query: CompiledQuery) -> bool:
-    """Whether a standing query has result logs of its own: those that join tables, whose versions are kept there."""
-    return bool(physical.tables_of(query.physical))
 
 
 class Station:
@@ -110,9 +96,6 @@ class Station:
         """Messages for people about the data directory."""
         self.database = database
         self.clock = outside.clock
-        self._generators = outside.generators
-        self._pushes = outside.pushes
-        self._failpoint = outside.failpoint
         self._begin_read = outside.begin_read
         self._steady = steady = outside.steady_clock or outside.clock
         self.logs = LogDirectory(
@@ -122,18 +105,17 @@ class Station:
             committed=CommittedOffsets(self.directory),
             clock=lambda: steady() / SECOND,
         )
-        self._adapters: dict[str, Adapter] = {}
-        self._attended: set[str] = set()
-        self._adapter_of = outside.adapter_of or self._by_address
+        self._adapters = StreamAdapters(database, self.directory, outside)
         self.manager = StreamManager(
             self.logs,
             self.clock,
-            self._adapter,
+            self._adapters.make,
             sensors_of=self.sensors,
             steady=outside.steady_clock,
             settings=settings.managing,
         )
         self.manager.listeners.append(self._heard)
+        self.pushes = PushSources(self.manager)
         # Answers are neither dropped nor divided: a commit says that everything up to its offsets has been
         # answered. ROUND_ROWS and the bounds of the operators limit what one round answers.
         self.graph = Graph(self, answer_policy=Policy.BLOCK, answer_rows=sys.maxsize)
@@ -143,7 +125,7 @@ class Station:
             self.manager.command,
             self.clock,
             self.manager.record_demand,
-            mailbox=lambda stream: self._adapters[stream.lower()].mailbox,
+            mailbox=lambda stream: self._adapters.of(stream).mailbox,
             program_for=outside.program_for,
             heartbeat=settings.heartbeat,
         )
@@ -155,7 +137,9 @@ class Station:
             self.clock,
         )
         self.queries: dict[str, LiveQuery] = {}
-        self._standing: dict[str, DurableQuery] = {}
+        self._own = OwnLogQueries(
+            self.directory, self.logs, self.manager, self.graph, self._groups, self, outside
+        )
         self._shared = SharedQueries(
             self.directory,
             self.logs,
@@ -174,8 +158,15 @@ class Station:
         self._expected: dict[str, Stream] = {}
         """The streams of queries that are being installed together."""
         self._round_milliseconds: int | None = None
-        self.peering: Peering | None = None
+
+    @property
+    def peering(self) -> Peering | None:
         """The other gateways of a ring (live/peers), if this one is a peer."""
+        return self._adapters.peering
+
+    @peering.setter
+    def peering(self, peering: Peering) -> None:
+        self._adapters.peering = peering
 
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
@@ -241,15 +232,7 @@ class Station:
                 self._shared.record(name)
         elif durable:
             self._shared.hand_over(name)
-            standing = DurableQuery(self.directory, name, query, self._failpoint)
-            try:
-                live = self._resume(
-                    name, query, streams, standing, start, state, same_state=same_state, stops=stops
-                )
-            except BaseException:
-                standing.close()
-                raise
-            self._standing[name] = standing
+            live = self._own.install(name, query, streams, start, state, same_state=same_state, stops=stops)
         else:
             logs = {key: self.logs.log(stream) for key, stream in streams.items()}
             offsets = offsets_at(logs, start)
@@ -318,12 +301,9 @@ class Station:
         self.graph.run()
         self._write_letters({**self.queries, name: live})
         self._settle(live, all_of_it=True)
-        standing = self._standing.pop(name, None)
-        left = dict(live.offsets) if standing is None else standing.committed
+        left = dict(live.offsets)
         self._groups.leave(live)
-        if standing is not None:
-            standing.close()
-        return left
+        return self._own.remove(name) if name in self._own else left
 
     def end_readers(self, stream: str) -> None:
         """The stream is declared anew. The queries that still read it as it was end, and say so."""
@@ -359,75 +339,6 @@ class Station:
             raise
         return live
 
-    def _resume(
-        self,
-        name: str,
-        query: CompiledQuery,
-        streams: dict[str, Stream],
-        standing: DurableQuery,
-        start: Start,
-        state: Choice | None,
-        *,
-        same_state: Sequence[Version],
-        stops: bool,
-    ) -> LiveQuery:
-        """Start or resume a durable query. It has a group of its own, because its state is not shared."""
-        logs = {key: self.logs.log(stream) for key, stream in streams.items()}
-        told = ""
-        if standing.recovered is not None:
-            check_ends(name, standing.recovered.committed, logs)
-            standing.recovered = standing.recovered.at(goes_on_at(standing.recovered.committed, logs, start))
-        if standing.recovered is not None and standing.recovered.fresh:
-            last = standing.recovered.last.version
-            before = standing.before if any(one.same_plan(last) for one in same_state) else None
-            usable = before is not None and fits(before.panes, query.physical, self)
-            found = new_state(state, standing.recovered, before, query.physical, same_state=usable, logs=logs)
-            standing.take_state(found.found)
-            told = f"; {found.told}"
-        elif standing.recovered is not None and (
-            standing.recovered.layout not in ("", standing.layout)
-            or not fits(standing.recovered.panes, query.physical, self)
-        ):
-            standing.forget_state()
-        recovered = standing.recovered
-        offsets = offsets_at(logs, start) if recovered is None else dict(recovered.committed)
-        trimmed = standing.find_trimmed(logs)
-        # The query skips entries that retention was forced to delete.
-        offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
-        tables = StoredTables(
-            physical.tables_of(query.physical),
-            self.table,
-            self.clock(),
-            Kept(folder_of(self.directory, name), standing.version, self._failpoint, standing.same_plan),
-            self._begin_read,
-            restored=recovered is not None and bool(recovered.panes),
-        )
-        group = self._groups.begin(name, streams, offsets, tables)
-        try:
-            live = self._groups.fold(name, query, group, stops=stops)
-            if recovered is not None:
-                if recovered.panes:
-                    self.graph.restore(name, recovered.panes)
-                self._groups.replay(group, recovered.start, self.logs, standing.eras)
-            if told:
-                standing.discount(self.graph.ledger(name))
-            standing.begin(offsets, self.clock(), logs, (lambda: self.graph.snapshot(name)) if told else dict)
-            for key in sorted(set(self.logs.streams()) - streams.keys()):
-                # An older version of the query may have read this stream.
-                self.logs.log(key).forget_reader(reader_of(name))
-            live.rows = standing.rows
-            live.note = None if (note := standing.note(name)) is None else note + told
-            # Last, because it cannot be taken back: from here on nothing may fail.
-            self.manager.register(group.name, streams.values(), offsets)
-        except BaseException:
-            self._groups.abolish(name, group)
-            raise
-        if trimmed:
-            live.trimmed = trimmed.unread
-            live.note = f"{live.note}; {trimmed}"
-        group.moved = True
-        return live
-
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
     def step(self) -> bool:
@@ -450,7 +361,7 @@ class Station:
             self._look_at(group)
         self._write_letters(self.queries)
         self._settle_shared()
-        for name in [*self.graph.ready, *self._standing]:
+        for name in [*self.graph.ready, *self._own]:
             if name in self.queries:
                 self._settle(self.queries[name])
         if dear is not None and dear in self.queries:
@@ -511,19 +422,18 @@ class Station:
         live, now = self.queries[name], self.clock()
         took: int | None
         if (spark := self._on_spark(name)) is not None:
-            host, version, earlier = "spark", spark.version, spark.earlier
+            host, version = "spark", spark.version
             found = spark.metrics
             state, took = (found.state_panes, found.state_bytes), found.batch_milliseconds
         else:
-            standing = self._shared[name] if name in self._shared else self._standing.get(name)
+            standing = self._shared[name] if name in self._shared else self._own.get(name)
             host, version = "gateway", "" if standing is None else standing.version
-            earlier = QueryLedger() if standing is None else standing.earlier
             own = standing.state if isinstance(standing, DurableQuery) else (0, 0)
             if name in self._shared:
                 own = self._shared.sizes.get(name, own)
             state, took = own, self._round_milliseconds
         tables = None if spark is not None else self._groups.of(live).tables
-        ledger = earlier + live.ledger
+        ledger = self.ledger(name)
         # There is no event time before the first reading, nor after the end.
         heard = live.watermark not in (None, INT_MINIMUM, INT_MAXIMUM)
         watermark = live.watermark if heard else None
@@ -551,7 +461,7 @@ class Station:
         if (spark := self._on_spark(name)) is not None:
             earlier = spark.earlier
         else:
-            standing = self._shared[name] if name in self._shared else self._standing.get(name)
+            standing = self._shared[name] if name in self._shared else self._own.get(name)
             earlier = QueryLedger() if standing is None else standing.earlier
         return earlier + self.queries[name].ledger
 
@@ -572,7 +482,7 @@ class Station:
         """Whether a query was created, and is not only asked by a client."""
         return (
             name in self._shared
-            or name in self._standing
+            or name in self._own
             or name in self._pipelines
             or (name in self._spark and not self._spark.is_asked(name))
         )
@@ -583,7 +493,7 @@ class Station:
             return spark.metrics.state_bytes
         if name in self._shared:
             return self._shared.sizes.get(name, (0, 0))[1]
-        return self._standing[name].state[1] if name in self._standing else None
+        return None if (own := self._own.get(name)) is None else own.state[1]
 
     def work(self, name: str) -> Work:
         """How long a query has computed in this process, and with how many others it shares operators."""
@@ -611,12 +521,12 @@ class Station:
             self._detach_slow(group)
             if len(group.queries) == 1 and all(self.queries[name].full for name in group.queries):
                 return False
-        if any(self._standing[name].trouble for name in self._standing if name in group.queries):
+        if self._own.waits(group):
             return False
         if all(self.queries[name].failure is not None for name in group.queries):
             return False
         try:
-            durable = group.number >= 0 or any(name in group.queries for name in self._standing)
+            durable = group.number >= 0 or any(name in group.queries for name in self._own)
             before = group.skipped
             moved = self._groups.feed(group, durable=durable)
             if group.number >= 0 and group.skipped > before:
@@ -673,7 +583,7 @@ class Station:
             letters = self.graph.letters(name)
             if name in lives and letters:
                 lives[name].dead = letters[-1].reason
-                if name in self._shared or name in self._standing:
+                if name in self._shared or name in self._own:
                     write_letters(self.directory, name, letters)
 
     def _settle_shared(self, *, at_once: bool = False, leaving: LiveQuery | None = None) -> None:
@@ -694,60 +604,13 @@ class Station:
             return
         live.give(frames)
         live.finished = len(group.ended) == len(group.streams) and not frames
-        standing = self._standing.get(live.name)
-        if standing is not None:
-            standing.commit(
-                frames,
-                group.offsets,
-                live.ledger,
-                lambda: self.graph.snapshot(live.name),
-                self.clock(),
-                all_of_it=all_of_it,
-            )
-            live.trouble = standing.trouble
+        if live.name in self._own:
+            self._own.commit(live, frames, all_of_it=all_of_it)
 
     def catch_up(self, streams: Mapping[str, Stream]) -> None:
-        """Let the streams of standing queries' answers hold all answers so far: a query that begins now begins after
-        them."""
-        behind = {key: stream for key, stream in streams.items() if is_answers(stream)}
-        if not behind:
-            return
-        self.manager.attend(CATCHING_UP, behind.values())
-        try:
-            # Only these: a source that always has readings would never let this end.
-            while self.manager.poll(behind) or not all(map(self._has_caught_up, behind)):
-                pass
-            if self._together:
-                self._shared.held_logs = {}
-        finally:
-            self.manager.unregister(CATCHING_UP)
-
-    def _has_caught_up(self, key: str) -> bool:
-        """Whether the stream holds all answers of its query. Raises ResourceError if it cannot get there now."""
-        state, why = self.manager.state(key)
-        if state in (SourceState.CLOSED, SourceState.ENDED, SourceState.FOLLOWING):
-            return True  # nothing more comes from this process
-        if state is SourceState.OPEN and getattr(self._adapters[key], "caught_up", True):
-            return True
-        if state is SourceState.OPEN and why is None:
-            return False
-        raise ResourceError(
-            f"the answers of '{key}' cannot be read now: {why or state.value}",
-            hint=f"look at the query '{key}', then ask again",
-        )
-
-    # ---- pushed readings ---------------------------------------------------------------------------------------------
-
-    def attend_pushes(self, stream: Stream) -> None:
-        """Keep the source of a stream without an address open, whether or not queries read it."""
-        if f"{PUSHES} {stream.name.lower()}" not in self._attended:
-            self._attended.add(f"{PUSHES} {stream.name.lower()}")
-            self.manager.attend(f"{PUSHES} {stream.name.lower()}", [stream])
-
-    def forget_pushes(self, name: str) -> None:
-        """The stream changes or goes: it is opened again, as it is declared then, by the next readings."""
-        self._attended.discard(f"{PUSHES} {name.lower()}")
-        self.manager.forget(f"{PUSHES} {name.lower()}")
+        """Let the streams of standing queries' answers hold all answers so far."""
+        if catch_up(self.manager, self._adapters, streams) and self._together:
+            self._shared.held_logs = {}
 
     # ---- sensors -----------------------------------------------------------------------------------------------------
 
@@ -783,30 +646,6 @@ class Station:
         """The declared sensors of a stream."""
         return self.database.catalog.sensors(stream.name)
 
-    def _adapter(self, stream: Stream, clock: Clock) -> Adapter:
-        adapter = self._adapters[stream.name.lower()] = self._adapter_of(stream, clock)
-        return adapter
-
-    def _by_address(self, stream: Stream, clock: Clock) -> Adapter:
-        """The adapter of the file attached to the stream, or else of the stream's own address."""
-        decision = audited(stream)
-        if decision is not None:
-            return VerdictsAdapter(stream, clock, folder_of_decision(self.directory, decision) / VERDICTS)
-        if is_answers(stream):
-            return AnswersAdapter(stream, clock, self.directory)
-        if is_of_peers(stream):
-            if self.peering is None:
-                raise ConfigurationError(
-                    f"'{stream.name}' is a stream of another gateway", hint="run serve with --peer and --join"
-                )
-            return self.peering.adapter(stream, clock)
-        files = self.database.data.files.get(stream.name.lower())
-        url = None if files is None else f"file://{files.source.resolve()}"
-        if url is None and stream.url is None and self._pushes is not None:
-            return self._pushes.adapter(stream, clock)
-        identity = identity_of(self.directory)
-        return adapter_for(stream, clock, url=url, generators=self._generators, identity=identity)
-
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -841,9 +680,7 @@ class Station:
     def abandon(self) -> None:
         """Release everything without a commit, as if the process had died."""
         self._groups.abandon()
-        for standing in self._standing.values():
-            standing.abandon()
-        self._standing.clear()
+        self._own.abandon()
         self._pipelines.abandon()
         self._shared.abandon()
         self._spark.abandon()

@@ -17,12 +17,13 @@ from nilometer.expressions import Expression, conjunction, conjuncts, uses_now
 from nilometer.operators.bands import Band, bands_of
 from nilometer.optimizer.equalities import equality_between
 from nilometer.plan import logical, physical
+from nilometer.plan.window_join_parts import KeyPair, tied
 from nilometer.types import format_duration
 
 
 def window_join(node: logical.WindowJoin, streams: tuple[physical.Node, ...]) -> physical.WindowJoin:
     """The join in its chosen form, over streams whose algorithms are chosen already."""
-    keys: list[physical.KeyPair] = []
+    keys: list[KeyPair] = []
     residual: list[Expression] = []
     for condition in conjuncts(node.predicate):
         key = _numbered_key(condition, node.streams)
@@ -33,7 +34,7 @@ def window_join(node: logical.WindowJoin, streams: tuple[physical.Node, ...]) ->
     predicate = conjunction(residual)
     plain = physical.NlwJoin(streams, node.bounds, tuple(keys), predicate, node.memory, node.kind)
     hashed = _hashed(plain)
-    if physical.tied(len(streams), hashed):
+    if tied(len(streams), hashed):
         return physical.HwJoin(streams, node.bounds, tuple(keys), predicate, node.memory, node.kind)
     if hashed or _bands(plain) or _order_matters(plain):
         return physical.MwJoin(streams, node.bounds, tuple(keys), predicate, node.memory, node.kind)
@@ -57,16 +58,16 @@ def why(node: logical.Node | physical.Node) -> str | None:
             return None
 
 
-def _numbered_key(condition: Expression, streams: tuple[logical.Node, ...]) -> physical.KeyPair | None:
+def _numbered_key(condition: Expression, streams: tuple[logical.Node, ...]) -> KeyPair | None:
     for left in range(len(streams)):
         for right in range(left + 1, len(streams)):
             key = equality_between(condition, streams[left], streams[right])
             if key is not None:
-                return physical.KeyPair(left, key[0], right, key[1])
+                return KeyPair(left, key[0], right, key[1])
     return None
 
 
-def _hashed(node: physical.WindowJoin) -> tuple[physical.KeyPair, ...]:
+def _hashed(node: physical.WindowJoin) -> tuple[KeyPair, ...]:
     """The keys that can be looked up by hash: a key that reads NOW cannot, as NOW needs the whole tuple."""
     return tuple(k for k in node.keys if not uses_now(k.left_expression) and not uses_now(k.right_expression))
 

@@ -21,7 +21,8 @@ from nilometer.kernels.window_bounds import implied_widths
 from nilometer.optimizer.cardinality import cardinality
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.optimizer.equalities import equality_between
-from nilometer.plan.logical import Acquire, Memory, Node, WindowJoin, walk_plan
+from nilometer.plan.logical import Acquire, Node, WindowJoin, walk_plan
+from nilometer.plan.window_join_parts import Memory
 from nilometer.types import SECOND, format_duration
 
 

@@ -26,6 +26,7 @@ from nilometer.plan.explain.expressions import print_expression
 from nilometer.plan.explain.parse import parse_physical_plan
 from nilometer.plan.explain.readers import Extents
 from nilometer.plan.logical import Projection
+from nilometer.plan.window_join_parts import tied
 
 
 def join_in(plan: physical.Node) -> physical.WindowJoin | None:
@@ -58,7 +59,7 @@ def why_not(node: physical.WindowJoin) -> str | None:
             return f"'{leaf.stream.name}' is sensed at an interval"
         if leaf.sensors is not None:
             return "it reads certain sensors"
-    if not physical.tied(len(node.streams), node.keys):
+    if not tied(len(node.streams), node.keys):
         return "equalities do not tie all streams together"
     return None
 

@@ -25,7 +25,6 @@ from nilometer.algebra import (
     JoinKind,
     Lagged,
     Relation,
-    ShedPolicy,
     Shift,
     SortKey,
 )
@@ -40,6 +39,7 @@ from nilometer.plan.node import preserves_table as preserves_table
 from nilometer.plan.node import require as require
 from nilometer.plan.node import transform_plan as transform_plan
 from nilometer.plan.node import walk_plan as walk_plan
+from nilometer.plan.window_join_parts import Memory, WindowBound, kept_for
 from nilometer.types import FLOAT, Column, Kind, Schema, qualified
 
 
@@ -412,32 +412,6 @@ class AsofJoin(_Double):
     @property
     def collection(self) -> Collection:
         return Collection.STREAM
-
-
-@dataclass(frozen=True)
-class WindowBound:
-    """|time of input `left` - time of input `right`| <= width."""
-
-    left: int
-    right: int
-    width: int
-
-
-def kept_for(kind: JoinKind, bounds: tuple[WindowBound, ...], port: int) -> int | None:
-    """How long the tuples of an input of a WINDOW join wait for a partner before they come without one; None
-    if they never do."""
-    if kind is JoinKind.INNER or (kind is JoinKind.LEFT and port == 1):
-        return None
-    return min(bound.width for bound in bounds)
-
-
-@dataclass(frozen=True)
-class Memory:
-    """The most rows that a join keeps of each input (None: all that the windows need), and which to drop
-    first."""
-
-    rows: tuple[int | None, ...]
-    policy: ShedPolicy = ShedPolicy.RANDOM
 
 
 @dataclass(frozen=True)

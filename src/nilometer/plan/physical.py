@@ -24,10 +24,11 @@ from nilometer.algebra.table_function import FunctionCall
 from nilometer.catalog.extents import Stream, Table
 from nilometer.errors import InternalError
 from nilometer.expressions import ALGEBRAIC, Expression, type_of
-from nilometer.plan.logical import AggregateItem, Memory, Projection, WindowBound, kept_for, unnested_schema
+from nilometer.plan.logical import AggregateItem, Projection, unnested_schema
 from nilometer.plan.node import OverOne, OverStreams, OverTwo, PlanNode, preserves_table, require
 from nilometer.plan.node import transform_plan as transform_plan
 from nilometer.plan.node import walk_plan as walk_plan
+from nilometer.plan.window_join_parts import KeyPair, Memory, WindowBound, kept_for, tied
 from nilometer.types import FLOAT, INT, Column, Schema, qualified
 
 
@@ -337,17 +338,6 @@ class AsofJoin(Double):
 
 
 @dataclass(frozen=True)
-class KeyPair:
-    """An equality between two inputs of an N-way join. `left_expression` reads only the input `left`, and
-    `right_expression` only the input `right`."""
-
-    left: int
-    left_expression: Expression
-    right: int
-    right_expression: Expression
-
-
-@dataclass(frozen=True)
 class WindowJoin(Node, OverStreams[Node]):
     """STEAM's window join (section 6.2): the N-tuples that satisfy all bounds, all key pairs and `predicate`.
 
@@ -393,16 +383,6 @@ class MwJoin(WindowJoin):
     by the sorted values of a band, or by time."""
 
     operator = "MW_JOIN"
-
-
-def tied(count: int, keys: tuple[KeyPair, ...]) -> bool:
-    """Whether equalities connect every input with every other, directly or through others."""
-    reached = {0}
-    for _ in range(count):
-        for key in keys:
-            if key.left in reached or key.right in reached:
-                reached |= {key.left, key.right}
-    return len(reached) == count
 
 
 # ---- stream to windows -----------------------------------------------------------------------------------------------

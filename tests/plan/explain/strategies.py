@@ -38,6 +38,7 @@ from nilometer.expressions import (
 )
 from nilometer.plan import logical
 from nilometer.plan.logical import Node
+from nilometer.plan.window_join_parts import Memory, WindowBound
 from nilometer.types import (
     BOOLEAN,
     DAY,
@@ -407,12 +408,10 @@ def _joined(draw: st.DrawFn, kind: str, left: Node, right: Node) -> Node:
             )
             return logical.AsofJoin(left, right, keys, draw(st.none() | lengths))
         case "window join" if collections == (Collection.STREAM, Collection.STREAM):
-            bounds = draw(
-                st.lists(st.builds(logical.WindowBound, st.just(0), st.just(1), lengths), min_size=1)
-            )
+            bounds = draw(st.lists(st.builds(WindowBound, st.just(0), st.just(1), lengths), min_size=1))
             rows = st.none() | st.integers(1, 10**6)
             pairs = st.tuples(rows, rows).filter(any)
-            memory = st.builds(logical.Memory, pairs, st.sampled_from(algebra.ShedPolicy))
+            memory = st.builds(Memory, pairs, st.sampled_from(algebra.ShedPolicy))
             return logical.WindowJoin((left, right), tuple(bounds), predicate, draw(st.none() | memory))
         case "join":
             if collections.count(Collection.STREAM) == 2 or set(collections) == {

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from nilometer import algebra
 from nilometer.algebra import JoinKind, Relation, Shift, SimilarForm
 from nilometer.plan import logical
-from nilometer.plan.logical import WindowBound
 from nilometer.plan.reference import Feed, evaluate, same_answer
 from nilometer.plan.reference.comparison import normalise
 from nilometer.plan.reference.watermark import arrive
+from nilometer.plan.window_join_parts import WindowBound
 from nilometer.types import INT
 from plan import functions
 from plan.reference.build import (

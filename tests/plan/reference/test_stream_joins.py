@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nilometer.expressions import Call, Literal, Now
 from nilometer.plan import logical
-from nilometer.plan.logical import WindowBound
+from nilometer.plan.window_join_parts import WindowBound
 from nilometer.types import BOOLEAN, TIME
 from plan.reference.build import (
     acquire,

@@ -6,6 +6,7 @@ from nilometer import algebra
 from nilometer.plan import logical
 from nilometer.plan.reference import evaluate
 from nilometer.plan.reference.watermark import ALWAYS, NEVER, arrive
+from nilometer.plan.window_join_parts import WindowBound
 from nilometer.types import INT
 from plan.reference.build import (
     acquire,
@@ -184,7 +185,7 @@ class TestEndOfStream:
 
     def test_an_outer_window_join_waits_for_a_partner(self):
         streams = (acquire(pushed("a")), acquire(pushed("b")))
-        bounds = (logical.WindowBound(0, 1, 5),)
+        bounds = (WindowBound(0, 1, 5),)
         log = {"a": [reading(10)], "b": [reading(7)]}
         for kind, expected in (("INNER", 11), ("LEFT", 16), ("FULL", 16)):
             plan = logical.WindowJoin(streams, bounds, kind=algebra.JoinKind(kind))

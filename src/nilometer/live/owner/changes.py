@@ -318,7 +318,7 @@ class Changes:
 
     def _release(self, kind: str, name: str) -> None:
         if kind == "STREAM" and self.roster is not None:
-            self.roster.station.forget_pushes(name)
+            self.roster.station.pushes.forget(name)
 
     def _refuse_busy_sinks(self, name: str) -> None:
         for sink in sorted((folder_of(self.directory, name) / "sinks").glob("*")):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from nilometer import algebra
 from nilometer.language import ast
-from nilometer.plan import logical
 from nilometer.plan.bind.scope import Scope, nearest, quoted
 from nilometer.plan.bind.windows import amount_length
+from nilometer.plan.window_join_parts import Memory
 
 
-def bind_memory(scope: Scope, select: ast.Select) -> logical.Memory | None:
+def bind_memory(scope: Scope, select: ast.Select) -> Memory | None:
     """Returns None without the clause: the join then keeps every row that its windows need."""
     if not select.memory:
         return None
@@ -24,7 +24,7 @@ def bind_memory(scope: Scope, select: ast.Select) -> logical.Memory | None:
             scope.context.fail(f"a second MEMORY of '{bound.stream}'", bound, hint="keep one of them")
         rows[port] = count
     policy = algebra.ShedPolicy(select.shed or algebra.ShedPolicy.RANDOM)
-    return logical.Memory(tuple(rows.get(port) for port in range(len(scope.relations))), policy)
+    return Memory(tuple(rows.get(port) for port in range(len(scope.relations))), policy)
 
 
 def _rows(scope: Scope, bound: ast.MemoryBound) -> int:

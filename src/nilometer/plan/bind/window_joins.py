@@ -22,6 +22,7 @@ from nilometer.plan.bind.expressions import ExpressionBinder
 from nilometer.plan.bind.memory import bind_memory
 from nilometer.plan.bind.scope import Relation, Scope, nearest, quoted
 from nilometer.plan.bind.windows import duration
+from nilometer.plan.window_join_parts import WindowBound
 from nilometer.types import Kind
 
 _COLLECTION = algebra.Collection
@@ -30,17 +31,17 @@ _COLLECTION = algebra.Collection
 def window_join(scope: Scope, select: ast.Select, streams: list[Relation]) -> logical.Node:
     """The join of streams by the query's WINDOW clause."""
     context = scope.context
-    bounds: list[logical.WindowBound] = []
+    bounds: list[WindowBound] = []
     for bound in select.bounds:
         width = duration(context, bound.width, "a WINDOW", positive=False)
         if bound.left is None or bound.right is None:
             count = len(streams)
-            bounds += [logical.WindowBound(i, j, width) for i in range(count) for j in range(i + 1, count)]
+            bounds += [WindowBound(i, j, width) for i in range(count) for j in range(i + 1, count)]
             continue
         ends = [_port(scope, streams, name, bound) for name in (bound.left, bound.right)]
         if ends[0] == ends[1]:
             context.fail("a WINDOW is between two different streams", bound)
-        bounds.append(logical.WindowBound(min(ends), max(ends), width))
+        bounds.append(WindowBound(min(ends), max(ends), width))
     groups = _groups(len(streams), bounds)
     if len(groups) > 1:
         named = [[streams[port].alias for port in group] for group in groups]
@@ -81,7 +82,7 @@ def outer_window_join(
             hint="leave MEMORY out, or use a smaller WINDOW",
         )
     scope.time_is_tick = True
-    bounds = (logical.WindowBound(0, 1, width),)
+    bounds = (WindowBound(0, 1, width),)
     return logical.WindowJoin((left, right), bounds, predicate, kind=kind)
 
 
@@ -115,7 +116,7 @@ def _port(scope: Scope, streams: list[Relation], name: str, bound: ast.WindowBou
     )
 
 
-def _groups(count: int, bounds: list[logical.WindowBound]) -> list[list[int]]:
+def _groups(count: int, bounds: list[WindowBound]) -> list[list[int]]:
     """Groups the streams that windows connect, directly or through others; the first stream's group is
     first."""
     group = list(range(count))
@@ -128,7 +129,7 @@ def _groups(count: int, bounds: list[logical.WindowBound]) -> list[list[int]]:
 # ---- times that are compared -----------------------------------------------------------------------------------------
 
 
-def times_bound(relations: list[Relation], conditions: Sequence[Expression]) -> list[logical.WindowBound]:
+def times_bound(relations: list[Relation], conditions: Sequence[Expression]) -> list[WindowBound]:
     """The windows that conditions on two streams' own times imply: those bounded on both sides."""
     times = {
         column.name: port
@@ -144,7 +145,7 @@ def times_bound(relations: list[Relation], conditions: Sequence[Expression]) -> 
         ends = sorted((times[band.plus], times[band.minus]))
         width = int(max(abs(band.low), abs(band.high)))
         if ends[0] != ends[1]:
-            found.append(logical.WindowBound(ends[0], ends[1], width))
+            found.append(WindowBound(ends[0], ends[1], width))
     return found
 
 

@@ -29,6 +29,7 @@ from nilometer.language.parse_options import parse_options
 from nilometer.plan import logical, physical
 from nilometer.plan.explain.expressions import PlanTextError, read_duration, read_expression
 from nilometer.plan.explain.windows import row_window_parameters, time_window_parameters
+from nilometer.plan.window_join_parts import KeyPair, Memory, WindowBound
 from nilometer.types import UNITS, Column, Kind, OwnWindow, Schema, Type
 
 
@@ -430,16 +431,16 @@ def _pair_of_inputs(cursor: Cursor) -> tuple[int, int]:
 def read_window_join(reading: Reading) -> Parameters:
     cursor = reading.cursor
 
-    def bound() -> logical.WindowBound:
+    def bound() -> WindowBound:
         cursor.expect("WINDOW")
         left, right = _pair_of_inputs(cursor)
         cursor.expect("=")
-        return logical.WindowBound(left, right, reading.duration())
+        return WindowBound(left, right, reading.duration())
 
-    def key() -> physical.KeyPair:
+    def key() -> KeyPair:
         left, right = _pair_of_inputs(cursor)
         left_expression, right_expression = _equality(reading)
-        return physical.KeyPair(left, left_expression, right, right_expression)
+        return KeyPair(left, left_expression, right, right_expression)
 
     def memory() -> tuple[int, int]:
         cursor.expect("MEMORY")
@@ -464,7 +465,7 @@ def read_window_join(reading: Reading) -> Parameters:
             cursor.expect("SHED")
             policy = algebra.ShedPolicy(cursor.expect_any(*algebra.ShedPolicy))
             rows = tuple(found.get(port) for port in range(len(reading.inputs)))
-            parameters["memory"] = logical.Memory(rows, policy)
+            parameters["memory"] = Memory(rows, policy)
         else:
             cursor.expect("ON")
             parameters["predicate"] = reading.expression()

@@ -22,6 +22,7 @@ from nilometer.plan import logical, physical
 from nilometer.plan.explain.analytic import print_analytic
 from nilometer.plan.explain.expressions import print_expression, print_name, print_sort_key
 from nilometer.plan.explain.windows import print_row_window, print_time_window
+from nilometer.plan.window_join_parts import KeyPair, Memory, WindowBound
 from nilometer.types import BOOLEAN, INT, STRING, UNITS, Column, OwnWindow, format_duration
 
 PlanNode = logical.Node | physical.Node
@@ -293,7 +294,7 @@ def _keys(keys: tuple[tuple[Expression, Expression], ...]) -> str:
     return ", ".join(print_expression(Call("=", pair, BOOLEAN)) for pair in keys)
 
 
-def _numbered_keys(keys: tuple[physical.KeyPair, ...]) -> list[str]:
+def _numbered_keys(keys: tuple[KeyPair, ...]) -> list[str]:
     pairs = [
         f"({k.left}, {k.right}) {print_expression(Call('=', (k.left_expression, k.right_expression), BOOLEAN))}"
         for k in keys
@@ -309,11 +310,11 @@ def _on(predicate: Expression | None) -> list[str]:
     return [] if predicate is None else [f"ON {print_expression(predicate)}"]
 
 
-def _bounds(bounds: tuple[logical.WindowBound, ...]) -> str:
+def _bounds(bounds: tuple[WindowBound, ...]) -> str:
     return ", ".join(f"WINDOW({b.left}, {b.right}) = {format_duration(b.width)}" for b in bounds)
 
 
-def _memory(memory: logical.Memory | None) -> list[str]:
+def _memory(memory: Memory | None) -> list[str]:
     if memory is None:
         return []
     bounds = [f"MEMORY({port}) = {rows} ROWS" for port, rows in enumerate(memory.rows) if rows is not None]

@@ -82,5 +82,5 @@ def _decoded(stream: Stream, payload: str) -> ReadResult:
 
 def _taken(station: Station, stream: Stream, result: ReadResult) -> Future[bool]:
     if stream.url is None:
-        station.attend_pushes(station.database.catalog.stream(stream.name))
+        station.pushes.attend(station.database.catalog.stream(stream.name))
     return station.manager.take_in(stream.name, result)

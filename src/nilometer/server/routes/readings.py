@@ -131,7 +131,7 @@ def open_source(desk: Desk, name: str) -> PushAdapter:
         known = _pushed(database, stream_of(database, name))
 
     def attend(station: Station) -> None:
-        station.attend_pushes(station.database.catalog.stream(known))
+        station.pushes.attend(station.database.catalog.stream(known))
 
     desk.owner.submit(lambda: attend(desk.owner.station))
     found = desk.pushes.find(known)

@@ -27,6 +27,7 @@ from nilometer.kernels.stripes import spread, stripes
 from nilometer.operators.bands import WHOLE, Band, bands_of
 from nilometer.operators.similar.stripe_home import stripe_width
 from nilometer.plan import physical
+from nilometer.plan.window_join_parts import KeyPair
 from nilometer.types import INT_MAXIMUM, Kind, Schema
 
 _MEASURED = (*WHOLE, Kind.FLOAT)
@@ -89,7 +90,7 @@ def stripes_of(node: physical.Node) -> Striped | None:
             return None
 
 
-def _equality(key: physical.KeyPair) -> Band | None:
+def _equality(key: KeyPair) -> Band | None:
     """The equality as a band of width zero."""
     left, right = key.left_expression, key.right_expression
     if not isinstance(left, ColumnReference) or not isinstance(right, ColumnReference):
