@@ -34,6 +34,7 @@ from nilometer.laboratory.storm.faulty_disk import FaultyDisk, Killed, Weather
 from nilometer.laboratory.storm.judge import BrokenPromiseError, Judge
 from nilometer.laboratory.storm.platter import Platter
 from nilometer.laboratory.storm.repairs import repaired, verdicts
+from nilometer.laboratory.storm.rot import Rot, spoil
 from nilometer.laboratory.storm.sensors import Sensors
 from nilometer.live import upkeep
 from nilometer.live.outside import Outside
@@ -44,8 +45,6 @@ from nilometer.live.station_settings import StationSettings
 from nilometer.live.versions import version_of
 from nilometer.log import LogDirectory, LogSettings
 from nilometer.log.disk import mounted
-from nilometer.log.local_files import LocalFiles
-from nilometer.log.manifest import manifest_of
 from nilometer.log.results.shared_log import forget_indexes
 from nilometer.types import MILLISECOND, SECOND
 
@@ -120,7 +119,6 @@ class Story:
         self.database: Database = nilometer.connect()
         self._databases: dict[str, Database] = {}
         self._read: set[str] = set()
-        self._torn = 0
         self._mount = contextlib.ExitStack()
         self._until = dict.fromkeys(Fault, 0)
         self._segment_bytes = self._random["start"].choice((1_500, 4_000, 1 << 20))
@@ -152,7 +150,7 @@ class Story:
                     raise
                 self.outcome.count("rotten files noticed")
                 self._tell(f"noticed: {error}")
-                self._repair(rotten, str(error))
+                self._repair(rotten.path, str(error))
         except BrokenPromiseError as wrong:
             self.outcome.wrong = str(wrong)
         except (Exception, Killed) as error:
@@ -242,28 +240,21 @@ class Story:
             if logs.log(key).end.position != at.position:
                 raise BrokenPromiseError(f"{name} has read {key} to {at}, not to its end {logs.log(key).end}")
 
-    def _judge_streams(self, rotten: Path | None) -> None:
+    def _judge_streams(self, rotten: Rot | None) -> None:
         """Judge the logs. Rot in a log that nobody reads is noticed by `log verify` alone."""
+        cut: frozenset[int] = frozenset()
+        if rotten is not None and rotten.cut_off:
+            self.outcome.count("rotten ends cut off")
+            cut = rotten.exposed
         try:
-            self.judge.streams(self.database, self._cut_tail(rotten))
+            self.judge.streams(self.database, cut)
         except BrokenPromiseError:
-            if rotten is None or rotten.parent.name in self._read:
+            if rotten is None or rotten.path.parent.name in self._read:
                 raise
             found = [damage.what for verdict in verdicts(self._folder) for damage in verdict.damages]
             if not found:
                 raise
             raise NoticedError(f"log verify, of a log that nobody reads: {found[0]}") from None
-
-    def _cut_tail(self, rotten: Path | None) -> str | None:
-        """The stream whose last record has rotted after a crash. No log can tell it from a record that the crash left
-        unfinished (docs/decisions/20261118-damage-is-noticed.md): it is cut off, counted and said."""
-        if rotten is None or rotten.suffix != ".segment" or rotten.parent.parent.name != "log":
-            return None
-        stream = rotten.parent.name
-        if torn_tails(rotten.parent) == self._torn:
-            return None
-        self.outcome.count("rotten ends cut off")
-        return stream
 
     def _repair(self, rotten: Path, error: str) -> None:
         """What the station refuses, `log verify` finds and `log repair` mends, unless the error named the file."""
@@ -285,34 +276,13 @@ class Story:
             raise BrokenPromiseError(f"after log repair: {still}") from still
         self.outcome.count("rotten files repaired")
 
-    def _rot(self) -> Path | None:
-        """A bit flips, or a file loses its end or is gone, while nothing runs. Returns the file."""
-        random = self._random[Fault.ROT]
-        files = sorted(
-            path
-            for path in (self._folder / ".nilometer").rglob("*")
-            if path.is_file() and path.stat().st_size and path.suffix in ("", ".segment", ".index", ".json")
-        )
-        if not files:
-            return None
-        path = random.choice(files)
-        self._torn = torn_tails(path.parent)
-        data = bytearray(path.read_bytes())
-        match random.randrange(4):
-            case 0:
-                path.write_bytes(data[: random.randrange(len(data))])
-                how = "is cut"
-            case 1:
-                path.unlink()
-                how = "is gone"
-            case _:
-                place = random.randrange(len(data))
-                data[place] ^= 1 << random.randrange(8)
-                path.write_bytes(data)
-                how = f"has a wrong bit in byte {place}"
-        self.outcome.count("rotten files")
-        self._tell(f"{path.relative_to(self._folder)} {how}")
-        return path
+    def _rot(self) -> Rot | None:
+        """A file rots while nothing runs."""
+        rot = spoil(self._folder, self._random[Fault.ROT])
+        if rot is not None:
+            self.outcome.count("rotten files")
+            self._tell(f"{rot.path.relative_to(self._folder)} {rot.how}")
+        return rot
 
     # ---- the process ---------------------------------------------------------------------------------------------------------
 
@@ -512,9 +482,3 @@ class Story:
         line = f"{(self.now - BASE) / SECOND:9.3f}  {what.replace(str(self._folder), '...')}"
         self.outcome.trace.append(line)
         self._digest.update(f"{line}\n".encode())
-
-
-def torn_tails(folder: Path) -> int:
-    """How many unfinished records were cut off the log in this folder."""
-    manifest = manifest_of(LocalFiles(folder))
-    return 0 if manifest is None else manifest.torn[0]
