@@ -53,6 +53,13 @@ class NilometerError(Exception):
         self.hint = hint
         self.text: str | None = None
         self.span: Span | None = None
+        self.file: str | None = None
+        """The file that the text is from, if it is from one."""
+
+    def within(self, file: str) -> Self:
+        """The same error, with the file that its text is from (the first one given wins)."""
+        self.file = self.file or file
+        return self
 
     def at(self, text: str | None, span: Span | None) -> Self:
         """The same error, with a place in the query text (the first place given wins)."""
@@ -87,9 +94,12 @@ class NilometerError(Exception):
             source = self.text.split("\n")[self.line - 1] if self.text else ""
             width = max(1, min(self.span.end - self.span.start, len(source) - self.column + 1))
             shown, indent = _clipped(*_redacted_line(source.replace("\t", " "), self.column - 1))
-            lines.append(f"  line {self.line}, column {self.column}")
+            where = "" if self.file is None else f"{self.file}, "
+            lines.append(f"  {where}line {self.line}, column {self.column}")
             lines.append("    " + shown)
             lines.append("    " + " " * indent + "^" * min(width, len(shown) - indent or 1))
+        elif self.file is not None:
+            lines.append(f"  {self.file}")
         if self.detail:
             lines.append(f"  detail: {redacted_text(self.detail)}")
         if self.hint:
@@ -105,7 +115,7 @@ class NilometerError(Exception):
             "hint": self.hint and redacted_text(self.hint),
             "line": self.line,
             "column": self.column,
-        }
+        } | ({} if self.file is None else {"file": self.file})
 
 
 LINE = 100

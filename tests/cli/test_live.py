@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -120,6 +121,17 @@ def test_a_long_dead_letter_is_cut(run, field: Path) -> None:
     assert "bytes)" in out
     _, out, _ = run("log", "dead", "air", "--full", "--data", str(field))
     assert "y" * 5000 in out
+
+
+def test_the_demand_is_told_in_times_that_people_read(run, field: Path) -> None:
+    run("query", "--data", str(field), WINDOWS)
+    _, out, _ = run("log", "demand", "air", "--data", str(field))
+    started = next(line for line in out.splitlines() if " start " in line)
+    time, _, told = started.partition("  start ")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", time)
+    assert ": x; " in told or told.endswith(": x")
+    _, out, _ = run("log", "demand", "air", "--json", "--data", str(field))
+    assert json.loads(out.splitlines()[0])["time"] == time
 
 
 def test_a_source_that_can_never_be_read_ends_the_query_with_an_error(run, field: Path) -> None:

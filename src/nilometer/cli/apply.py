@@ -32,16 +32,21 @@ def apply(
     Example: nilometer apply --data field/ --dry-run
     """
     from nilometer.engine import connect
-    from nilometer.errors import ConfigurationError
+    from nilometer.engine.opening import read_script
+    from nilometer.errors import ConfigurationError, NilometerError
 
     database = database_of(data, None)
     if database.keeping is None:
         raise ConfigurationError("there is no schema.sql to apply", hint="give a directory: --data DIR")
-    script = (Path(database.keeping.directory) / "schema.sql").read_text(encoding="utf-8")
+    schema = Path(database.keeping.directory) / "schema.sql"
+    script = read_script(schema)
     # Refused as a whole, before anything is dropped or created.
     alone = connect()
     alone.data.base = Path(database.keeping.directory)
-    alone.execute(script)
+    try:
+        alone.execute(script)
+    except NilometerError as error:
+        raise error.within(str(schema)) from None
     for text in [view.text for view in alone.catalog.views()] + [q.text for q in alone.catalog.queries()]:
         alone.sql(text)
     steps = database.keeping.request("apply", script=script, dry_run=True, drops=False)["steps"]

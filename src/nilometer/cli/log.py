@@ -146,14 +146,19 @@ def demand(stream: StreamArgument, data: PlaceOption = ".", json: JsonOption = F
 
     Example: nilometer log demand river
     """
-    records = list(_directory(data).existing(stream).demands())
+    records = [_with_time(change) for change in _directory(data).existing(stream).demands()]
     if json:
         print_records(records, True)
     else:
         for record in records:
-            print(printable("  ".join(f"{name} {_text(value)}" for name, value in record.items())))
+            asked = record["demand"] or "nothing: they may sleep"
+            print(printable(f"{record['time']}  {record['event']} {record['query']}: {asked}"))
     if not records:
         message(f"nothing was ever demanded of {stream}")
+
+
+def _with_time(change: dict[str, Any]) -> dict[str, Any]:
+    return change | {"time": format_time(change["time"])}
 
 
 @commands.command("trim")

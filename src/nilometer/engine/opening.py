@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from nilometer.catalog import Catalog
 from nilometer.engine.data import ENDINGS, SCHEMA_FILE
 from nilometer.engine.inferred import open_files
-from nilometer.errors import ConfigurationError, DataError
+from nilometer.errors import ConfigurationError, DataError, NilometerError
 
 if TYPE_CHECKING:
     from nilometer.engine.database import Database
@@ -120,6 +120,17 @@ def open_again(database: Database) -> Database:
     return other
 
 
+def read_script(schema: Path) -> str:
+    """The text of a file of declarations."""
+    try:
+        return schema.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"'{schema}' is not UTF-8 text", detail=f"{error.reason} in line {line}", hint="save it as UTF-8"
+        ) from None
+
+
 def _open_directory(database: Database, directory: Path, *, kept: bool) -> None:
     schema = directory / SCHEMA_FILE
     if directory.is_file():
@@ -137,13 +148,17 @@ def _open_directory(database: Database, directory: Path, *, kept: bool) -> None:
             hint="declare the streams there: CREATE STREAM river (depth INT) SENSED EVERY 15 MINUTES;",
         )
     database.data.base = directory
-    script = schema.read_text(encoding="utf-8")
-    if kept:
-        from nilometer.engine.keeping import open_kept
+    script = read_script(schema)
+    try:
+        if kept:
+            from nilometer.engine.keeping import open_kept
 
-        open_kept(database, directory, script)
-    else:
-        database.execute(script)
+            open_kept(database, directory, script)
+        else:
+            database.execute(script)
+    except NilometerError as error:
+        # Only an error with a place in the script is one of the file.
+        raise (error.within(str(schema)) if error.text == script else error) from None
     if (directory / FILE).is_file():
         from nilometer.engine.remote_streams import declare_remote_streams
 

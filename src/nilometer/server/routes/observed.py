@@ -258,5 +258,8 @@ def _demands(database: Database, only: str | None) -> list[dict[str, Any]]:
     for stream in streams:
         log = logs.log(stream)
         if not is_answers(stream) and log.exists:
-            found += [{"stream": stream.name} | change for change in log.demands()]
+            found += [
+                {"stream": stream.name} | change | {"time": format_time(change["time"])}
+                for change in log.demands()
+            ]
     return list(reversed(found))
