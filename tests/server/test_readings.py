@@ -76,6 +76,20 @@ def test_what_cannot_be_read_is_a_dead_letter_and_a_422(tmp_path: Path) -> None:
         assert caller("POST", "/api/v1/streams/none/readings", minute(0)).status == 404
 
 
+def test_each_bad_reading_of_a_batch_is_its_own_dead_letter(tmp_path: Path) -> None:
+    """The good ones are kept, whatever the others are."""
+    bad = [{"id": "a1", "pm25": "soot"}, {"id": "a2", "pm25": "ash"}, {"id": "a3", "time": "soon"}]
+    with calling(tmp_path) as caller:
+        reply = caller("POST", READINGS, [minute(0), *bad, minute(1)])
+        assert (reply.status, reply.json["received"], reply.json["garbled"]) == (200, 5, 3)
+        assert len(reply.json["reasons"]) == 3
+        letters = caller.get("/api/v1/dead-letters")["items"]
+        found = {letter["payload"]: letter["reason"] for letter in letters}
+        assert [json.loads(payload) for payload in sorted(found)] == bad
+        assert [reason for _, reason in sorted(found.items())] == reply.json["reasons"]
+        assert LogDirectory(tmp_path).log("air").tail(10).height == 2
+
+
 def test_one_by_one_and_at_once_each_gets_its_own_receipt(tmp_path: Path) -> None:
     """Offers that wait together are decoded together; a garbled one is the fault of its own sender."""
     replies: dict[int, tuple[int, int]] = {}

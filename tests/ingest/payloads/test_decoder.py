@@ -68,13 +68,14 @@ def test_garbled_readings_leave_the_others() -> None:
     )
     decoded = decode(AIR, *payloads)
     assert decoded.rows["time"].to_list() == [1, 3, 9]
-    assert [letter.payload for letter in decoded.garbled] == [payloads[n] for n in (1, 2, 3, 4, 5, 6, 7, 8)]
-    assert [letter.count for letter in decoded.garbled] == [1, 1, 2, 1, 1, 1, 1, 1]
+    own = [b'{"time": 4, "id": 1, "pm25": "x"}', b"5"]
+    assert [letter.payload for letter in decoded.garbled] == [*payloads[1:3], *own, *payloads[4:9]]
+    assert {letter.count for letter in decoded.garbled} == {1}
     reasons = [letter.reason for letter in decoded.garbled]
     assert reasons[1].startswith("not UTF-8")
-    assert reasons[2] == "pm25 'x' is not a FLOAT"
-    assert reasons[3:5] == ["an empty payload", "no reading in it"]
-    assert reasons[6] == "time 'soon' is not a TIME"
+    assert reasons[2:4] == ["pm25 'x' is not a FLOAT", "not a JSON object"]
+    assert reasons[4:6] == ["an empty payload", "no reading in it"]
+    assert reasons[7] == "time 'soon' is not a TIME"
     assert decoded.received == 12
 
 
@@ -102,7 +103,7 @@ def test_nan_is_null_and_what_is_too_large_says_so() -> None:
     ]
     assert [(letter.payload, letter.reason) for letter in decoded.garbled] == [
         (payloads[2], "humid 'Infinity' is not an INT"),
-        (payloads[3], "pm25 '1e400' is not a FLOAT: too large"),
+        (b'{"time": 5, "id": 1, "pm25": 1e400}', "pm25 '1e400' is not a FLOAT: too large"),
         (payloads[5], f"humid '{'9' * 40}' is not an INT"),
         (payloads[7], "pm25 '1e400' is not a FLOAT: too large"),
     ]

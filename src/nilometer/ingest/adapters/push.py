@@ -34,6 +34,10 @@ TURN_BYTES = 4 << 20
 """The reader takes at most this many bytes in one turn, and at least one offer."""
 
 
+REASONS = 20
+"""How many different reasons a receipt gives."""
+
+
 class FullError(ResourceError):
     """As many readings wait as may wait: try again in a moment."""
 
@@ -237,7 +241,7 @@ def _receipt(decoded: Decoded) -> Receipt:
 
 def _counted(rows: int, garbled: Sequence[Garbled]) -> Receipt:
     count = sum(letter.count for letter in garbled)
-    return Receipt(rows + count, count, tuple(dict.fromkeys(letter.reason for letter in garbled))[:5])
+    return Receipt(rows + count, count, tuple(dict.fromkeys(letter.reason for letter in garbled))[:REASONS])
 
 
 def _messages(offers: Sequence[Offer]) -> Messages:

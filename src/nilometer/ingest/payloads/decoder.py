@@ -6,7 +6,9 @@ column comes from the payload or from the topic (topics.py says which wins). A r
 requires valid times. Several such readings of one sensor are stamped a microsecond apart, in their order: if
 they had the same time, a KEY (id, time) would keep only the first.
 
-The law: `decode` never raises because of a payload's contents, and rows + garbled = received (messages.py).
+The law: `decode` never raises because of a payload's contents, and rows + garbled = received (messages.py). Each
+garbled reading has its own reason, and its own part of the payload (single_readings.py); beyond `LETTERS` of a batch,
+those of one message share a letter.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from nilometer.ingest.payloads.field_counts import FieldCounts
 from nilometer.ingest.payloads.influx_lines import read_influx
 from nilometer.ingest.payloads.messages import MESSAGE, REASON, Decoded, Garbled, Messages, RawReadings
 from nilometer.ingest.payloads.senml import read_senml
+from nilometer.ingest.payloads.single_readings import singles
 from nilometer.ingest.payloads.topics import TopicPattern
 from nilometer.ingest.readers.epochs import SECONDS, too_late
 from nilometer.ingest.readers.json_columns import JsonColumns
@@ -31,10 +34,16 @@ from nilometer.ingest.readers.local_times import rule
 from nilometer.ingest.readers.values import read_values
 from nilometer.ingest.readers.vectors import vector_reasons
 from nilometer.operators.frames import dtype
-from nilometer.types import MICROSECOND, SECOND, Column, Kind
+from nilometer.types import MICROSECOND, SECOND, Column, Kind, format_time
 
 _SENML_NAME = r'"(?:bn|n)"\s*:'
 _SENML_VALUE = r'"(?:v|vs|vb|vd|bv|s|bs)"\s*:'
+
+
+LETTERS = 10_000
+"""How many garbled readings of one batch have a letter of their own."""
+_PLACE, _READINGS, _OWN = "@place", "@readings", "@own"
+_BAD = {MESSAGE: pl.Int64, REASON: pl.String, _PLACE: pl.UInt32, _READINGS: pl.UInt32, _OWN: pl.String}
 
 
 class Format(StrEnum):
@@ -124,7 +133,7 @@ class Decoder:
                 numbers = chosen.arg_true().to_numpy().astype(np.int64)
                 arrived = np.asarray(messages.arrived, dtype=np.int64)[numbers]
                 parts.append(_renumbered(self._read(kind, texts.filter(chosen), arrived), numbers))
-        return self._joined(messages, parts, broken)
+        return self._joined(messages, parts, broken, texts, formats)
 
     def _formats(self, texts: pl.Series, wanted: Format) -> pl.Series:
         """The format of each text; NULL if there is no text."""
@@ -165,7 +174,14 @@ class Decoder:
 
     # ---- raw readings -> rows ----------------------------------------------------------------------------------------
 
-    def _joined(self, messages: Messages, parts: list[RawReadings], broken: dict[int, str]) -> Decoded:
+    def _joined(
+        self,
+        messages: Messages,
+        parts: list[RawReadings],
+        broken: dict[int, str],
+        texts: pl.Series,
+        formats: pl.Series,
+    ) -> Decoded:
         topics = self._topic_columns(messages)
         frames, faults, fields = [], [], FieldCounts()
         for part in parts:
@@ -177,19 +193,44 @@ class Decoder:
         rows = pl.concat(frames) if frames else self._empty().with_columns(pl.lit(0, pl.Int64).alias(MESSAGE))
         if len(frames) > 1:
             rows = rows.sort(MESSAGE, maintain_order=True)
-        bad = pl.concat(faults) if faults else pl.DataFrame(schema={MESSAGE: pl.Int64, REASON: pl.String})
-        counted = bad.group_by(MESSAGE).agg(pl.len().alias("count"), pl.col(REASON).first())
-        letters = {number: (reason, count) for number, count, reason in counted.iter_rows()}
-        letters |= {number: (reason, 1) for number, reason in broken.items() if number not in letters}
+        bad = pl.concat(faults) if faults else pl.DataFrame(schema=_BAD)
+        letters = self._letters(messages, bad, texts, formats) if bad.height else {}
+        whole = {number: reason for number, reason in broken.items() if number not in letters}
         heard = np.zeros(len(messages), dtype=bool)
         heard[rows.get_column(MESSAGE).to_numpy()] = True
         for number in np.flatnonzero(~heard).tolist():
-            letters.setdefault(number, ("no reading in it", 1))
-        garbled = tuple(
-            Garbled(messages.payloads[number], reason, messages.sources[number], count, number)
-            for number, (reason, count) in sorted(letters.items())
-        )
+            if number not in letters:
+                whole.setdefault(number, "no reading in it")
+        for number, reason in whole.items():
+            letters[number] = [
+                Garbled(messages.payloads[number], reason, messages.sources[number], 1, number)
+            ]
+        garbled = tuple(letter for number in sorted(letters) for letter in letters[number])
         return Decoded(rows.drop(MESSAGE), garbled, fields, rows.get_column(MESSAGE))
+
+    def _letters(
+        self, messages: Messages, bad: pl.DataFrame, texts: pl.Series, formats: pl.Series
+    ) -> dict[int, list[Garbled]]:
+        """By message, a letter for each garbled reading; beyond `LETTERS`, one for the rest of a message."""
+        found: dict[int, list[Garbled]] = {}
+        bad = bad.sort(MESSAGE, maintain_order=True)
+        cut, parts = -1, None
+        for number, reason, place, readings, said in bad.head(LETTERS).iter_rows():
+            payload = messages.payloads[number]
+            if readings > 1:
+                if number != cut:
+                    cut, parts = number, singles(texts[number], formats[number], readings)
+                payload = self._encoded(said if parts is None else parts[place])
+            letter = Garbled(payload, reason, messages.sources[number], 1, number)
+            found.setdefault(number, []).append(letter)
+        rest = bad[LETTERS:].group_by(MESSAGE).agg(pl.len(), pl.col(REASON).first())
+        for number, count, reason in rest.iter_rows():
+            letter = Garbled(messages.payloads[number], reason, messages.sources[number], count, number)
+            found.setdefault(number, []).append(letter)
+        return found
+
+    def _encoded(self, text: str) -> bytes:
+        return text.encode(self._encoding or "utf-8", errors="replace")
 
     def _missing(self, rows: pl.DataFrame) -> dict[str, int]:
         """By column, how many sound readings have no value."""
@@ -243,10 +284,10 @@ class Decoder:
             reasons += missing
         reasons = [reason for reason in reasons if reason.null_count() < len(reason)]
         if not reasons:
-            return rows, pl.DataFrame(schema={MESSAGE: pl.Int64, REASON: pl.String}), remarks
+            return rows, pl.DataFrame(schema=_BAD), remarks
         reason = pl.select(pl.coalesce(reasons).alias(REASON)).to_series()
         bad = reason.is_not_null()
-        return rows.filter(~bad), pl.DataFrame([number, reason]).filter(bad), remarks
+        return rows.filter(~bad), _bad(raw, reason, self._time), remarks
 
     def _unit(self, column: Column, raw: RawReadings) -> int | None:
         """The unit of numeric times. SenML's are microseconds by now."""
@@ -315,6 +356,25 @@ class Decoder:
 
     def _empty(self) -> pl.DataFrame:
         return pl.DataFrame(schema={column.name: dtype(column.type) for column in self.stream.columns})
+
+
+def _bad(raw: RawReadings, reason: pl.Series, time: str) -> pl.DataFrame:
+    """The garbled readings: the message, the reason, the place among so many readings of it, and the values as they
+    were read, in JSON."""
+    values = [name for name in raw.columns.columns if name not in (MESSAGE, REASON)]
+    found = raw.columns.select(MESSAGE, *values).with_columns(
+        reason,
+        pl.int_range(pl.len(), dtype=pl.UInt32).over(MESSAGE).alias(_PLACE),
+        pl.len().over(MESSAGE).cast(pl.UInt32).alias(_READINGS),
+    )
+    found = found.filter(reason.is_not_null())
+    if raw.microseconds:
+        shown = found.get_column(time).map_elements(format_time, return_dtype=pl.String)
+        found = found.with_columns(shown.alias(time))
+    said = pl.lit(None, pl.String)
+    if (found.get_column(_READINGS) > 1).any():
+        said = pl.struct(values).struct.json_encode()
+    return found.select(MESSAGE, REASON, _PLACE, _READINGS, said.alias(_OWN))
 
 
 def _texts(payloads: Sequence[bytes], encoding: str | None = None) -> tuple[pl.Series, dict[int, str]]:

@@ -35,8 +35,8 @@ class Messages:
 
 @dataclass(frozen=True, slots=True)
 class Garbled:
-    """A payload that could not be read completely, for the dead-letter log. `count` is the number of its
-    garbled readings, `message` the place of its message among those that were decoded together."""
+    """A garbled reading, for the dead-letter log, or a payload that could not be read at all. `count` is the number of
+    garbled readings that it stands for, `message` the place of its message among those that were decoded together."""
 
     payload: bytes
     reason: str
