@@ -11,8 +11,10 @@ import json
 import os
 import stat
 import sys
+import threading
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -112,6 +114,28 @@ def test_2_a_missing_middle_segment(run: Run, tmp_path: Path) -> None:
     assert "positions" in said
 
 
+def test_2_completeness_counts_what_a_gap_holds(run: Run, tmp_path: Path) -> None:
+    declare(
+        tmp_path,
+        "EXPECT EVERY 1 MINUTE; CREATE SENSOR 1 OF air AT (0.0, 0.0); CREATE SENSOR 2 OF air AT (1.0, 0.0)",
+    )
+    feed(tmp_path, 0, 60)
+    begun_and_killed(tmp_path, segment_bytes=2_500)
+    ask = ("query", "--no-follow", "--data", str(tmp_path), "--json")
+    whole = "SELECT COMPLETENESS() AS whole FROM air [RANGE 5 MINUTES SLIDE 5 MINUTES]"
+
+    def found(*options: str) -> float:
+        code, out, said = run(*ask, *options, whole)
+        assert code == 0, said
+        return sum(json.loads(line)["whole"] for line in out.splitlines())
+
+    before = found()
+    segments(tmp_path)[1].unlink()
+    # Where gaps are not noticed, nobody has to allow them.
+    options = () if run(*ask, whole)[0] == 0 else ("--allow-gaps",)
+    assert found(*options) < before - 1.5
+
+
 @pytest.mark.parametrize("options", ["DELAY 2 MINUTES", "KEY (id, time)", "FUTURE 1 HOUR"])
 def test_3_other_declarations(run: Run, tmp_path: Path, options: str) -> None:
     declare(tmp_path)
@@ -127,15 +151,19 @@ def test_3_other_declarations(run: Run, tmp_path: Path, options: str) -> None:
     assert all(row["n"] == 5 for row in rows if "T06:05" <= row["tick"][10:16] < "T06:58"), "or lack readings"
 
 
-def begun_and_killed(folder: Path) -> None:
-    """The standing query has committed what it read, and has made no checkpoint since it began."""
+def begun_and_killed(folder: Path, segment_bytes: int = 1 << 26, *, killed: bool = True) -> None:
+    """The standing query has committed what it read, and has made no checkpoint since it began, unless it ended in
+    order."""
     database = connect(folder)
-    station = Station(database, folder)
+    station = Station(database, folder, StationSettings(logging=LogSettings(segment_bytes=segment_bytes)))
     live = station.install(database.sql(COUNTS), "counts", start=BEGINNING, durable=True)
     until = time.monotonic() + 60
     station.run(lambda: time.monotonic() > until)
     station._settle(live)
-    station.abandon()
+    if killed:
+        station.abandon()
+    else:
+        station.close()
 
 
 def test_7_damage_that_was_read_long_ago(run: Run, tmp_path: Path) -> None:
@@ -151,6 +179,57 @@ def test_7_damage_that_was_read_long_ago(run: Run, tmp_path: Path) -> None:
     data[len(data) // 2] ^= 0xFF
     results[0].write_bytes(data)
     assert run("log", "verify", "--data", str(tmp_path))[0] == 1, "log verify does not read the answers"
+
+
+def test_6_a_record_of_a_newer_release(run: Run, tmp_path: Path) -> None:
+    declare(tmp_path)
+    feed(tmp_path, 0, 60)
+    begun_and_killed(tmp_path)
+    (log,) = segments(tmp_path)
+    data = log.read_bytes()
+    last = data.rindex(b"NLG1")
+    log.write_bytes(data[:last] + b"NLG2" + data[last + 4 :])
+    written = log.read_bytes()
+    feed(tmp_path, 60, 10)
+    code, _, said = run("run", "--data", str(tmp_path), "--json")
+    assert log.read_bytes()[: len(written)] == written, "a record of a newer release is cut off"
+    assert code == 1
+    assert "NLG2" in said
+
+
+def test_7_damage_in_an_old_segment_does_not_stop_readings(run: Run, tmp_path: Path) -> None:
+    declare(tmp_path, "KEY (id, time)")
+    feed(tmp_path, 0, 60)
+    begun_and_killed(tmp_path, segment_bytes=2_500, killed=False)
+    oldest = segments(tmp_path)[0]
+    data = bytearray(oldest.read_bytes())
+    data[-700] ^= 0xFF
+    oldest.write_bytes(data)
+    feed(tmp_path, 60, 60)
+    code, _, said = run("run", "--data", str(tmp_path), "--json")
+    assert code == 0, said
+    _, out, _ = run("answers", "counts", "--data", str(tmp_path), "--json")
+    assert max(json.loads(line)["tick"][11:16] for line in out.splitlines()) >= "07:50", "nothing came in"
+
+
+def test_7_answers_that_are_lost(run: Run, tmp_path: Path) -> None:
+    """The end of the newest file of answers is gone, and a state goes on after it."""
+    declare(tmp_path)
+    feed(tmp_path, 0, 60)
+    assert run("run", "--data", str(tmp_path), "--json")[0] == 0
+    results = sorted(
+        path
+        for path in (tmp_path / ".nilometer").rglob("*.segment")
+        if "log" not in path.relative_to(tmp_path / ".nilometer").parts[:1]
+    )[-1]
+    data = results.read_bytes()
+    results.with_suffix(".index").unlink(missing_ok=True)
+    # Records of answers, up to the last but two; of the next one a part.
+    at = len(data)
+    for _ in range(3):
+        at = data.rindex(b"NLG1", 0, at)
+    results.write_bytes(data[: at + 100])
+    assert run("log", "verify", "--data", str(tmp_path))[0] == 1, "nobody notices that answers are lost"
 
 
 @pytest.mark.parametrize("item", ["x * 2", "SUM(x)"])
@@ -200,6 +279,24 @@ def test_13_garbage_in_the_identity(run: Run, tmp_path: Path) -> None:
     assert "identity" in said
 
 
+def test_14_keys_do_not_grow_with_the_readings(run: Run, tmp_path: Path) -> None:
+    """The size of all that is kept besides the readings and the answers."""
+
+    def kept(name: str, readings: int) -> int:
+        folder = tmp_path / name
+        (folder / "in").mkdir(parents=True)
+        declare(folder, "KEY (id, time)", "SELECT COUNT(*) AS n FROM air [RANGE 1 DAY SLIDE 1 DAY]")
+        lines = "".join(f"{1_772_000_000 + second},{1 + second % 2},1\n" for second in range(readings))
+        (folder / "in" / "a.csv").write_text("time,id,x\n" + lines)
+        code, _, said = run("run", "--data", str(folder), "--json")
+        assert code == 0, said
+        home = folder / ".nilometer"
+        files = [path for path in home.rglob("*") if path.is_file()]
+        return sum(path.stat().st_size for path in files if path.relative_to(home).parts[0] != "log")
+
+    assert kept("many", 100_000) < kept("few", 10_000) + 100_000
+
+
 def test_15_a_file_that_unpacks_to_gigabytes(run: Run, tmp_path: Path) -> None:
     """A small one, with a small budget. Without a budget there is no such option."""
     packed = tmp_path / "air.csv.gz"
@@ -224,6 +321,41 @@ def test_16_a_malformed_address_keeps_its_password(run: Run, tmp_path: Path, url
     said = run("query", "--data", str(tmp_path), "--seconds", "0.1", "SELECT * FROM air")
     said += run("streams", "--data", str(tmp_path))
     assert "hunter2pw" not in str(said)
+
+
+def test_16_credentials_do_not_follow_a_redirect(run: Run, tmp_path: Path) -> None:
+    seen: dict[str, str | None] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen[self.path] = self.headers.get("Authorization")
+            away = self.path.startswith("/away")
+            self.send_response(302 if away else 200)
+            if away:
+                self.send_header("Location", f"http://127.0.0.1:{second.server_port}/end")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Keep quiet."""
+
+    first, second = (ThreadingHTTPServer(("127.0.0.1", 0), Handler) for _ in range(2))
+    for server in (first, second):
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        (tmp_path / "schema.sql").write_text(
+            f"CREATE STREAM air (x FLOAT) PUSHED FROM"
+            f" 'http://me:hunter2pw@127.0.0.1:{first.server_port}/away?interval=100ms';"
+        )
+        until = time.monotonic() + 120
+        while "/end" not in seen and time.monotonic() < until:
+            run("query", "--data", str(tmp_path), "--seconds", "0.5", "SELECT * FROM air")
+    finally:
+        for server in (first, second):
+            server.shutdown()
+            server.server_close()
+    assert next(said for path, said in seen.items() if path.startswith("/away")) is not None
+    assert seen["/end"] is None, "the password went to another server"
 
 
 def test_17_escapes_do_not_reach_a_terminal(run: Run, tmp_path: Path) -> None:
