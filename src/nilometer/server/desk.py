@@ -22,6 +22,7 @@ from nilometer.engine.opening import open_again
 from nilometer.errors import ConfigurationError
 from nilometer.language import ast, parse
 from nilometer.server.confinement import Confinement
+from nilometer.server.gathering import Gathering
 from nilometer.server.limits import Limits
 from nilometer.server.problems import NotFoundError, TooLargeError, TooManyError
 from nilometer.server.rates import Rates
@@ -55,6 +56,7 @@ class Desk:
         self.rates = Rates()
         self.limits = Limits()
         self.receipts = Receipts()
+        self.gathering = Gathering()
         self.confinement = Confinement(self.directory, settings.roots, settings.hosts)
         self._own: Database | None = None
         self._turn = threading.Lock()

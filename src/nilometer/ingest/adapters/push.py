@@ -86,13 +86,27 @@ class PushAdapter(Adapter):
     def put(self, offer: Offer) -> None:
         """Let an offer wait to be read. Raises a FullError if too much waits already."""
         with self._turn:
-            if self._closed:
-                raise FullError(
-                    f"the stream '{self.stream.name}' is being opened or closed", hint="try again"
-                )
-            self._pushes.take_room(offer.size)
-            self._waiting.append(offer)
+            self._admit(offer)
         self.wake.set()
+
+    def put_all(self, offers: Sequence[Offer]) -> list[tuple[Offer, FullError]]:
+        """Let several offers wait, to be read together. Returns those that are refused."""
+        refused: list[tuple[Offer, FullError]] = []
+        with self._turn:
+            for offer in offers:
+                try:
+                    self._admit(offer)
+                except FullError as error:
+                    refused.append((offer, error))
+        if len(refused) < len(offers):
+            self.wake.set()
+        return refused
+
+    def _admit(self, offer: Offer) -> None:
+        if self._closed:
+            raise FullError(f"the stream '{self.stream.name}' is being opened or closed", hint="try again")
+        self._pushes.take_room(offer.size)
+        self._waiting.append(offer)
 
     def withdraw(self, offer: Offer) -> bool:
         """Take an offer back. Returns False if it was read already: it may become durable."""

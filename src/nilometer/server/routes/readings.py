@@ -46,6 +46,9 @@ FORMATS = {
 }
 LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 
+ONE, ONE_READING = Receipt(1), b'{"received":1,"garbled":0,"reasons":[]}'
+"""The most frequent reply is made once."""
+
 
 def add(router: APIRouter, desk: Desk) -> None:
     """Add the route."""
@@ -118,8 +121,14 @@ async def take(desk: Desk, request: Request, name: str) -> Response:
     offer = _offer(body, kind, peer)
     if offer.size > SMALL or kind == ARROW:
         offer.decoded = await desk.wait_for(lambda: _decoded(adapter, offer, kind))
-    adapter.put(offer)
-    receipt = await _durable(desk, adapter, offer)
+        adapter.put(offer)
+        receipt = await _durable(desk, adapter, offer)
+    else:
+        desk.gathering.put(adapter, offer)
+        try:
+            receipt = await _durable(desk, adapter, offer)
+        finally:
+            desk.gathering.over(adapter)
     if bucket is not None:
         bucket.take(receipt.received)
     return _reply(receipt)
@@ -180,6 +189,8 @@ async def _durable(desk: Desk, adapter: PushAdapter, offer: Offer) -> Receipt:
 
 
 def _reply(receipt: Receipt) -> Response:
+    if receipt == ONE:
+        return Response(ONE_READING, media_type="application/json")
     body: dict[str, Any] = {
         "received": receipt.received,
         "garbled": receipt.garbled,
