@@ -46,6 +46,9 @@ def modules(tmp_path: Path) -> Path:
     tmp_path.joinpath("tell.py").write_text(TELL)
     tmp_path.joinpath("wait.py").write_text(WAIT)
     tmp_path.joinpath("fail.py").write_text("raise ValueError('of its own')")
+    tmp_path.joinpath("hung_up.py").write_text(
+        "try:\n    raise ConnectionResetError('by Spark')\nfinally:\n    raise OSError('closed')"
+    )
     return tmp_path
 
 
@@ -103,16 +106,20 @@ def test_anything_but_a_module_is_run_by_python(interpreter: Interpreter) -> Non
     assert subprocess.check_output([interpreter.path, "-c", text], text=True) == "False\n"
 
 
-def test_an_error_is_said_and_the_next_one_served(interpreter: Interpreter, modules: Path) -> None:
+@pytest.mark.parametrize(("module", "said"), [("fail", "ValueError: of its own"), ("hung_up", "")])
+def test_an_error_is_said_unless_spark_has_hung_up(
+    interpreter: Interpreter, modules: Path, module: str, said: str
+) -> None:
     ran = subprocess.run(
-        [interpreter.path, "-m", "fail"],
+        [interpreter.path, "-m", module],
         capture_output=True,
         text=True,
         env=environment(modules),
         check=False,
     )
     assert ran.returncode == 1
-    assert "ValueError: of its own" in ran.stderr
+    assert said in ran.stderr
+    assert bool(said) == bool(ran.stderr)
     assert told(interpreter, modules)["warm"]
 
 

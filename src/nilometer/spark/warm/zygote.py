@@ -125,10 +125,20 @@ def _run(arguments: list[str]) -> int:
             runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as error:
+        if not _is_hang_up(error):
+            traceback.print_exc()
         return 1
     return 0
+
+
+def _is_hang_up(error: BaseException | None) -> bool:
+    """Whether an error says that Spark no longer listens: it has stopped the query, or has not waited for this process."""
+    while error is not None:
+        if isinstance(error, ConnectionError) or "CANNOT_OPEN_SOCKET" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def main() -> None:
