@@ -169,7 +169,7 @@ class Catalog:
         self._turn = RLock()
 
     def copy(self) -> Catalog:
-        """The same declarations, in memory. What is declared in one of the two is not in the other."""
+        """The same declarations, in memory. A declaration in one of the two is not in the other."""
         known = self._contents
         return Catalog(Contents(**{each.name: dict(getattr(known, each.name)) for each in fields(known)}))
 

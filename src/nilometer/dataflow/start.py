@@ -42,11 +42,6 @@ class Start:
         self.moved = False
         self.failures: dict[str, Failure] = {}
 
-    @property
-    def name(self) -> str:
-        """The name that the scheduler uses."""
-        return str(self.key)
-
     def of(self, leaves: frozenset[Leaf]) -> Group | None:
         """A group that reads these occurrences of streams."""
         return next((group for group in self.groups if group.roots and group.pace.leaves == leaves), None)

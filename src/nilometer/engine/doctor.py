@@ -40,7 +40,7 @@ STA_UNSYNC = 0x40
 
 @dataclass(frozen=True)
 class Finding:
-    """What was looked at, how it is, and what to do about it."""
+    """The subject of a check, its condition, and what to do about it."""
 
     check: str
     state: str

@@ -1,4 +1,4 @@
-"""What is going on in the field at a moment: the phenomena there are, in sentences.
+"""The field at a moment: its phenomena, in sentences.
 
 smoke: 14 sensors, 36 to 187 ug/m3, around 38.1 N 121.9 W, 9,400 km2, since 6 h, moving south-west at 1.2 m/s
 """

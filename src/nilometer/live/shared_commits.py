@@ -73,7 +73,7 @@ class SharedQuery:
     layout: str = ""
     changed: str = ""
     displaced: Line | None = None
-    """What was to be recorded about the query before it joined."""
+    """The record about the query that was due before it joined."""
 
     @property
     def key(self) -> str:

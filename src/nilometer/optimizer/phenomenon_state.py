@@ -77,7 +77,7 @@ def _kept(call: FunctionCall, first: bool, rows: float) -> tuple[str, float]:
 
 
 def _each(rows: float, what: str, size: int) -> tuple[str, float]:
-    """What is kept of a source, in words and in bytes."""
+    """The state of a source, in words and in bytes."""
     if rows == inf:
         return f"{size} bytes for each of the {what} of a source in the window", inf
     return f"({rows:.0f} {what} x {size} + {SOURCE_BYTES} bytes)", rows * size + SOURCE_BYTES

@@ -72,7 +72,6 @@ class Chord:
         self._finding: dict[int, _Finding] = {}
         self._asked: dict[int, tuple[str, Contact, int]] = {}
         self._next_finger = 0
-        self._via: Contact | None = None
 
     # ---- begin and end -----------------------------------------------------------------------------------------------
 
@@ -97,7 +96,6 @@ class Chord:
 
     def join(self, via: Contact) -> None:
         """Join the ring of another peer."""
-        self._via = via
         self._find(self.me.id, self._adopt_first, via)
 
     def leave(self) -> None:
@@ -254,7 +252,7 @@ class Chord:
         self.lost.pop(peer.address, None)
         match purpose:
             case "join":
-                self.member, self._via = True, None
+                self.member = True
                 self.predecessor = said.predecessor if said.predecessor != self.me else None
                 if self.predecessor is None or not inside(self.me.id, self.predecessor.id, peer.id):
                     self.predecessor = peer if not said.successors else None

@@ -142,11 +142,6 @@ class Delivery:
         """How many messages are not yet acknowledged."""
         return sum(len(channel.flying) + len(channel.waiting) for channel in self._out.values())
 
-    def waiting_for(self, peer: Contact) -> int:
-        """How many messages wait for a peer."""
-        channel = self._out.get(peer.address)
-        return 0 if channel is None else len(channel.flying) + len(channel.waiting)
-
     def _acknowledged(self, sender: Contact, packet: Packet) -> None:
         channel = self._out.get(sender.address)
         if channel is None or packet.acknowledges is None:

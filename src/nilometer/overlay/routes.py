@@ -26,7 +26,6 @@ class Routes:
         self._arcs: list[tuple[int, Contact]] = []
         self._waiting: list[tuple[str, pl.DataFrame]] = []
         self._asking: set[int] = set()
-        self.lookups = self.hops = 0
 
     @property
     def waiting(self) -> int:
@@ -59,14 +58,12 @@ class Routes:
     def _ask(self, key: int) -> None:
         if not any(self._asking):
             self._asking.add(key)
-            self.lookups += 1
             self._chord.find(key, lambda found: self._found(key, found))
 
     def _found(self, key: int, found: Found) -> None:
         self._asking.discard(key)
-        self.hops += found.hops
         if found.owner != self._chord.me:
-            # What was known of the owner, or of this key, is older.
+            # Older arcs of the owner, or of this key, are no longer true.
             self.forget(found.owner)
             self.moved(key)
             self._arcs.append((found.after, found.owner))

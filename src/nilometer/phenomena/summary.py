@@ -1,8 +1,8 @@
 """PH_SUMMARY: phenomena and the totals of all sources -> a few rows that stand for the readings of an evaluation.
 
 A phenomenon has a row with its mean, least and greatest value and who joined and left it; so has each cell of the other
-sensors (algebra/cells.py), whose id is NULL. Members and cells are told as changes since the summary before. What is told
-is enough to read every sensor back (reconstruction.py).
+sensors (algebra/cells.py), whose id is NULL. Members and cells are told as changes since the summary before. These
+rows are enough to read every sensor back (reconstruction.py).
 """
 
 from __future__ import annotations

@@ -283,7 +283,7 @@ class TrackLogic:
         rows: pl.DataFrame,
         make: Callable[[int, Phenomenon, Course], Iterator[Row]],
     ) -> Output:
-        """What is expected, at every evaluation, of each phenomenon that moves."""
+        """The rows that `make` gives, at every evaluation, for each phenomenon that moves."""
         made: list[Row] = []
         shape, seconds = self._tracker.shape, self._slide / SECOND
         for tick, _ in self._steps(since, end, rows):

@@ -103,7 +103,7 @@ class Inbox(Generic[Item]):
         return self._is_full(ITEM_BYTES)
 
     def close(self) -> None:
-        """Close the inbox and release a waiting thread. What is still in it takes no room from others."""
+        """Close the inbox and release a waiting thread. Its messages take no room from others any more."""
         with self._lock:
             self._closed = True
             self._shared.add(-self._used)

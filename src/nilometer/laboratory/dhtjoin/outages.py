@@ -1,7 +1,7 @@
 """Intermediate tuples while a stream is away, without and with suspend (Fig. 5): q2 on eight simulated peers.
 
-The home of Z fails and returns; X and Y go on. What is shipped from the peers of X and Y's join to those of the join with
-Z is counted by the peers themselves (`Books.intermediate`), and the answers of both runs are compared with each other and
+The home of Z fails and returns; X and Y go on. The peers of X and Y's join count the tuples that they ship to those of
+the join with Z (`Books.intermediate`), and the answers of both runs are compared with each other and
 with trying all pairs.
 """
 

@@ -48,7 +48,6 @@ class Broker:
         self._clients: dict[str, SimulatedClient] = {}
         self._published = 0
         self.acknowledged: set[int] = set()
-        self.forgotten: set[int] = set()
         self.unheard: set[int] = set()
         self.down = False
         self.delivered = 0
@@ -103,9 +102,7 @@ class Broker:
         self.disconnect()
         gone = 0
         for session in self._sessions.values():
-            numbers = {m.number for m in (*session.queue, *session.inflight.values())}
-            self.forgotten |= numbers
-            gone += len(numbers)
+            gone += len({m.number for m in (*session.queue, *session.inflight.values())})
         self._sessions.clear()
         return gone
 

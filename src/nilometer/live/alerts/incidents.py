@@ -164,7 +164,7 @@ class Incidents:
     # ---- kept --------------------------------------------------------------------------------------------------------
 
     def changes(self) -> dict[str, Any]:
-        """What has changed since the last call, as JSON."""
+        """The changes since the last call, as JSON."""
         changed, self.changed = sorted(self.changed), set()
         return {
             "open": [asdict(self.open[key]) for key in changed if key in self.open],

@@ -44,7 +44,7 @@ def demand_text(
 
 
 def _following(plan: physical.Node, stream: Stream) -> Iterator[str]:
-    """What is asked of sensors that are at a phenomenon, wherever that is, and of the others."""
+    """The demand on sensors that are at a phenomenon, wherever that is, and on the others."""
     for guided in guided_demands(plan):
         if guided.stream.name != stream.name:
             continue

@@ -91,12 +91,6 @@ def bind_phenomena(
     return call, inner
 
 
-def check_definition(context: Context, name: str, definition: ast.PhenomenonSource, extent: Extents) -> None:
-    """Refuses a definition that no query could use."""
-    source = ast.FunctionSource("PHENOMENA", definition, alias=name, span=definition.span)
-    bind_phenomena(context, source, extent)
-
-
 def _definition(context: Context, source: ast.FunctionSource) -> tuple[ast.PhenomenonSource, str, Context]:
     """The definition, its name, and the context of its text."""
     if isinstance(source.source, ast.PhenomenonSource):

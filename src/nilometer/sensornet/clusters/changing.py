@@ -58,7 +58,7 @@ class Operation(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FieldPlan:
-    """What is known before a run. `sensing` nodes are in clusters, from the time of their `first` reading on; `last` is
+    """The facts that are known before a run. `sensing` nodes are in clusters, from the time of their `first` reading on; `last` is
     the time of the last reading of all. `capacity` is the energy of a full battery (None: all batteries stay full)."""
 
     sink: int

@@ -67,7 +67,7 @@ def add(router: APIRouter, desk: Desk) -> None:
             Query(alias="from", ge=0, le=INT_MAXIMUM, description="the first; default: the newest"),
         ] = None,
     ) -> dict[str, Any]:
-        """What was decided: action, reason, evidence, and the verdicts of people."""
+        """A decision: action, reason, evidence, and the verdicts of people."""
         found = await desk.with_database(
             lambda database: verdicts.decisions(database, _known(database, name), start, limit)
         )

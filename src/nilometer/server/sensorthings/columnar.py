@@ -1,5 +1,5 @@
 """Expressions over the columns of a part of a stream's log, as Polars expressions: the same as evaluate.py, for millions
-of rows. What is not known here is evaluated row by row.
+of rows. An expression that is not known here is evaluated row by row.
 
 >>> from nilometer.server.sensorthings.expressions import parse
 >>> time_bounds(parse("phenomenonTime ge 2026-03-01T00:00:00Z and result gt 5"), ("phenomenonTime",))

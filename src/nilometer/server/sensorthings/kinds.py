@@ -159,7 +159,6 @@ KINDS: dict[str, Kind] = {
         ),
     )
 }
-SINGULAR = {kind.singular: kind for kind in KINDS.values()}
 
 THINGS, LOCATIONS, HISTORICAL_LOCATIONS, DATASTREAMS = (
     KINDS[name] for name in (Name.THINGS, Name.LOCATIONS, Name.HISTORICAL_LOCATIONS, Name.DATASTREAMS)

@@ -17,7 +17,7 @@ from nilometer.server.sensorthings.times import Span
 from nilometer.types import format_time
 
 EXTRA = ("resultQuality", "validTime", "parameters")
-"""What is in the JSON of `extra`."""
+"""The properties that are in the JSON of `extra`."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked; `raw` as it was written, for the links to further pages."""
+    """The options of a request; `raw` as they were written, for the links to further pages."""
 
     filter: ex.Expression | None = None
     order: tuple[tuple[ex.Expression, bool], ...] = ()

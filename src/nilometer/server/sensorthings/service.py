@@ -63,7 +63,7 @@ class Reply:
 
 
 class Service:
-    """What is behind /v1.1. `listeners` are told of changed entities."""
+    """The service behind /v1.1. `listeners` are told of changed entities."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk

@@ -88,7 +88,7 @@ def declared_in(database: Database) -> Declared:
 
 
 class Sources:
-    """All streams of a directory. What was computed once is kept until a stream or its sensors change."""
+    """All streams of a directory. Results are kept until a stream or its sensors change."""
 
     def __init__(self, directory: Path) -> None:
         self._logs = LogDirectory(directory)

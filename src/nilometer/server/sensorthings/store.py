@@ -75,7 +75,7 @@ class EntityStore:
     # ---- looking -----------------------------------------------------------------------------------------------------
 
     def get(self, name: str, identity: Id) -> Stored | None:
-        """What was said of an entity."""
+        """The properties and links that clients gave an entity."""
         return self._all.get(name, {}).get(identity)
 
     def numbers(self, name: str) -> list[int]:
