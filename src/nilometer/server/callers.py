@@ -21,7 +21,7 @@ from typing import Any
 from nilometer.ingest.adapters.connections import Slots, half_of_descriptors
 from nilometer.ingest.adapters.push import FullError
 from nilometer.memory import budget
-from nilometer.server.settings import CONNECTIONS
+from nilometer.server.settings import CONNECTIONS, SUBSCRIBERS
 
 SILENT = 10.0
 """Seconds until the headers of the first request are there."""
@@ -31,11 +31,21 @@ KEPT = 40.0
 Peer = tuple[str, int]
 
 
+def most_connections() -> int:
+    """How many connections there may be."""
+    return min(CONNECTIONS, max(half_of_descriptors() // 2, 1))
+
+
+def most_subscribers() -> int:
+    """How many of them may be result streams, which stay for long: the other half is for those who only ask."""
+    return min(SUBSCRIBERS, max(most_connections() // 2, 1))
+
+
 class Callers:
     """The connections of a server, by their peers' addresses."""
 
     def __init__(self, slots: Slots | None = None, silent: float = SILENT, kept: float = KEPT) -> None:
-        self._slots = slots or Slots(lambda: min(CONNECTIONS, max(half_of_descriptors() // 2, 1)))
+        self._slots = slots or Slots(most_connections)
         self._silent = silent
         self._kept = kept
         self._waiting: OrderedDict[Peer, _Connection] = OrderedDict()

@@ -28,8 +28,8 @@ from nilometer.live.standing import result_files, result_logs
 from nilometer.log import Offset
 from nilometer.log.results.numbers import first_number
 from nilometer.log.results.shared_results import SharedResults
+from nilometer.server.callers import most_subscribers
 from nilometer.server.problems import ConflictError, GoneError, TooManyError
-from nilometer.server.settings import SUBSCRIBERS
 from nilometer.sinks.commits import CommitPlace, Commits
 from nilometer.types import Schema
 
@@ -255,8 +255,8 @@ class Tails:
     @contextlib.contextmanager
     def subscribed(self, name: str) -> Iterator[Tail]:
         """The tail of a query, as long as somebody listens."""
-        if self.subscribers >= SUBSCRIBERS:
-            raise TooManyError(f"there are {SUBSCRIBERS} subscribers already", hint="try again later")
+        if self.subscribers >= (most := most_subscribers()):
+            raise TooManyError(f"there are {most} subscribers already", hint="try again later")
         key = name.lower()
         tail = self._tails.setdefault(key, Tail(key))
         self._names[key] = name  # as it is declared
