@@ -9,18 +9,18 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from nilometer.errors import ConfigurationError
-from nilometer.language import ast, parse
+from nilometer.language import ast
 from nilometer.language.print_expressions import identifier
 from nilometer.live.alerts import listing
 from nilometer.live.alerts.trial import send_test
 from nilometer.server.desk import Desk, page
 from nilometer.server.problems import NotFoundError
 from nilometer.server.roles import ADMIN, READ, WRITE
+from nilometer.server.routes.declaring import declared
 from nilometer.server.routes.queries import SQL_BODY
 from nilometer.server.routes.streams import After, Limit, statement_text
 from nilometer.server.who import WHO
@@ -55,15 +55,13 @@ def add(router: APIRouter, desk: Desk) -> None:
     async def create(request: Request) -> Response:
         """Declare an alert: `CREATE ALERT name WHEN (SELECT ...) THEN 'mailto:...'`, or `REPLACE ALERT ...`."""
         text = await statement_text(request)
-        statement = parse(text)
-        created = statement.created if isinstance(statement, ast.Replace) else statement
-        if not isinstance(created, ast.CreateAlert):
-            raise ConfigurationError(
-                "an alert is declared with CREATE ALERT name WHEN (SELECT ...) THEN 'https://...'"
-            ).at(text, statement.span)
-        told = await desk.wait_for(lambda: desk.execute(text))
-        path = f"{request.url.path}/{quote(created.name)}"
-        return JSONResponse({"name": created.name, "told": told}, 201, {"Location": path})
+        return await declared(
+            desk,
+            request,
+            text,
+            ast.CreateAlert,
+            "an alert is declared with CREATE ALERT name WHEN (SELECT ...) THEN 'https://...'",
+        )
 
     @router.get("/alerts/{name}", dependencies=[READ], tags=["alerts"])
     async def alert(name: str) -> dict[str, Any]:

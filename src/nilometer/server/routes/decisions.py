@@ -6,17 +6,17 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from nilometer.errors import ConfigurationError
-from nilometer.language import ast, parse
+from nilometer.language import ast
 from nilometer.language.print_expressions import identifier
 from nilometer.live import verdicts
 from nilometer.server.desk import Desk, page
 from nilometer.server.problems import NotFoundError
 from nilometer.server.roles import ADMIN, READ, WRITE
+from nilometer.server.routes.declaring import declared
 from nilometer.server.routes.queries import SQL_BODY
 from nilometer.server.routes.streams import After, Limit, statement_text
 from nilometer.server.who import WHO
@@ -48,15 +48,13 @@ def add(router: APIRouter, desk: Desk) -> None:
     async def create(request: Request) -> Response:
         """Declare a decision: `CREATE DECISION name ON query CHOOSE (...)`, or `REPLACE DECISION ...`."""
         text = await statement_text(request)
-        statement = parse(text)
-        created = statement.created if isinstance(statement, ast.Replace) else statement
-        if not isinstance(created, ast.CreateDecision):
-            raise ConfigurationError(
-                "a decision is declared with CREATE DECISION name ON query CHOOSE (...)"
-            ).at(text, statement.span)
-        told = await desk.wait_for(lambda: desk.execute(text))
-        path = f"{request.url.path}/{quote(created.name)}"
-        return JSONResponse({"name": created.name, "told": told}, 201, {"Location": path})
+        return await declared(
+            desk,
+            request,
+            text,
+            ast.CreateDecision,
+            "a decision is declared with CREATE DECISION name ON query CHOOSE (...)",
+        )
 
     @router.get("/decisions/{name}", dependencies=[READ], tags=["decisions"])
     async def decisions(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse
 from starlette.responses import Response
 
 from nilometer.errors import ConfigurationError
@@ -21,6 +20,7 @@ from nilometer.server.desk import Desk, page, query_of
 from nilometer.server.encoding import schema_json
 from nilometer.server.problems import ConflictError
 from nilometer.server.roles import ADMIN, READ
+from nilometer.server.routes.declaring import declared
 from nilometer.server.routes.streams import After, Limit, statement_text
 from nilometer.types import SECOND, format_time
 
@@ -58,16 +58,14 @@ def add(router: APIRouter, desk: Desk) -> None:
     async def create(request: Request) -> Response:
         """Install a standing query: `CREATE QUERY name AS SELECT ...`, or `REPLACE QUERY ...`."""
         text = await statement_text(request)
-        statement = parse(text)
-        created = statement.created if isinstance(statement, ast.Replace) else statement
-        if not isinstance(created, ast.CreateQuery):
-            raise ConfigurationError(
-                "a standing query is installed with CREATE QUERY name AS SELECT ...",
-                hint="to name it in the address: PUT /api/v1/queries/NAME with the SELECT alone",
-            ).at(text, statement.span)
-        told = await desk.wait_for(lambda: desk.execute(text))
-        path = f"{request.url.path}/{quote(created.name)}"
-        return JSONResponse({"name": created.name, "told": told}, 201, {"Location": path})
+        return await declared(
+            desk,
+            request,
+            text,
+            ast.CreateQuery,
+            "a standing query is installed with CREATE QUERY name AS SELECT ...",
+            hint="to name it in the address: PUT /api/v1/queries/NAME with the SELECT alone",
+        )
 
     @router.get("/queries/{name}", dependencies=[READ], tags=["queries"])
     async def query(name: str) -> dict[str, Any]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
@@ -20,6 +18,7 @@ from nilometer.language.print_expressions import identifier
 from nilometer.server.desk import Desk, page, stream_of
 from nilometer.server.encoding import schema_json
 from nilometer.server.roles import ADMIN, READ
+from nilometer.server.routes.declaring import declared
 from nilometer.types import SECOND, Schema, format_time
 
 if TYPE_CHECKING:
@@ -122,16 +121,14 @@ def add(router: APIRouter, desk: Desk) -> None:
     async def declare(request: Request) -> Response:
         """Declare a stream: SQL (`application/sql`), `{"sql": ...}`, or its parts as JSON."""
         text = await statement_text(request, StreamDeclared)
-        statement = parse(text)
-        created = statement.created if isinstance(statement, ast.Replace) else statement
-        if not isinstance(created, ast.CreateStream):
-            raise ConfigurationError(
-                "a stream is declared with CREATE STREAM or REPLACE STREAM",
-                hint="other statements: POST /api/v1/statements",
-            ).at(text, statement.span)
-        told = await desk.wait_for(lambda: desk.execute(text))
-        path = f"{request.url.path}/{quote(created.name)}"
-        return JSONResponse({"name": created.name, "told": told}, 201, {"Location": path})
+        return await declared(
+            desk,
+            request,
+            text,
+            ast.CreateStream,
+            "a stream is declared with CREATE STREAM or REPLACE STREAM",
+            hint="other statements: POST /api/v1/statements",
+        )
 
     @router.get("/streams/{name}", dependencies=[READ], tags=["streams"])
     async def stream(name: str) -> dict[str, Any]:
