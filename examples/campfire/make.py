@@ -17,10 +17,14 @@ from pathlib import Path
 
 FIRE = (-121.62, 39.76)
 START = datetime(2018, 11, 8, 8, tzinfo=UTC)
+NEEDED = ("camp_fire_2018_pm25.csv.gz", "camp_fire_2018_monitors.csv")
 
 
 def main(out: Path, data: Path | None) -> None:
     """Write the directory."""
+    missing = [] if data is None else [name for name in NEEDED if not (data / name).is_file()]
+    if missing:
+        sys.exit(f"{data} has no {', '.join(missing)}: README.md says where the data come from")
     out.mkdir(parents=True, exist_ok=True)
     shutil.copy(Path(__file__).with_name("schema.sql"), out / "schema.sql")
     if data is not None:
@@ -49,4 +53,6 @@ def main(out: Path, data: Path | None) -> None:
 
 
 if __name__ == "__main__":
+    if not 2 <= len(sys.argv) <= 3:
+        sys.exit("usage: python make.py OUT [SMOKE_PM25]")
     main(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)

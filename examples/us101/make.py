@@ -17,10 +17,14 @@ from pathlib import Path
 
 START = datetime(2005, 6, 15, 14, 50, tzinfo=UTC)
 CELL, STEP = 3.0, 5
+NEEDED = ("speed_field.csv.gz",)
 
 
 def main(out: Path, data: Path | None) -> None:
     """Write the directory."""
+    missing = [] if data is None else [name for name in NEEDED if not (data / name).is_file()]
+    if missing:
+        sys.exit(f"{data} has no {', '.join(missing)}: README.md says where the data come from")
     out.mkdir(parents=True, exist_ok=True)
     shutil.copy(Path(__file__).with_name("schema.sql"), out / "schema.sql")
     rows = _measured(data) if data is not None else _generated()
@@ -52,4 +56,6 @@ def _generated() -> Iterable[tuple[int, int, str]]:
 
 
 if __name__ == "__main__":
+    if not 2 <= len(sys.argv) <= 3:
+        sys.exit("usage: python make.py OUT [NGSIM_US101]")
     main(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)

@@ -36,6 +36,18 @@ def made(name: str, folder: Path, data: str | None = None) -> nilometer.Database
     return nilometer.connect(folder)
 
 
+@pytest.mark.parametrize("name", ["campfire", "la_loop", "us101"])
+def test_a_folder_without_the_data_is_named(name: str, tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("make", EXAMPLES / name / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with pytest.raises(SystemExit, match=r"has no \w+.*README.md says where"):
+        module.main(tmp_path / "out", tmp_path)
+    assert not (tmp_path / "out").exists()
+
+
 def frame(database: nilometer.Database, text: str) -> pl.DataFrame:
     given = database.sql(text).run("gateway").given
     assert isinstance(given, pl.DataFrame)
