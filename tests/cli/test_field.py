@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -47,6 +48,10 @@ def test_sentences_and_rows(
     assert "no phenomenon 'fog'" in err
     code, _, err = call(monkeypatch, capsys, "field", *data, "--animate", str(tmp_path / "a.avi"))
     assert "cannot animate into 'a.avi'" in err
+    if shutil.which("ffmpeg") is not None:
+        code, _, err = call(monkeypatch, capsys, "field", *data, "--animate", str(tmp_path / "film.mp4"))
+        assert code == 0, err
+        assert (tmp_path / "film.mp4").read_bytes()[4:8] == b"ftyp"
     monkeypatch.setattr("shutil.which", lambda _: None)
     code, _, err = call(monkeypatch, capsys, "field", *data, "--animate", str(tmp_path / "a.mp4"))
     assert "an MP4 is written by ffmpeg, which is not here" in err

@@ -129,7 +129,7 @@ def test_what_deaths_and_the_radio_take_away_is_counted(
         10 * MINUTE, None, distance, recluster=recluster, losses=losses, kills=kills, seed=seed
     )
     try:
-        _, result = prepare_clustered(database.sql(text), options).run()
+        _, result = database.sql(text).simulate_clusters(options)
     except DataError:
         return  # the dead had all the readings
     if not result.losses.any:

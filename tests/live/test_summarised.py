@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,13 @@ def test_a_summary_reads_members_and_cells_back(tmp_path: Path) -> None:
         (3, 2.0, False),
         (4, 2.0, False),
     ]
+    database = connect(tmp_path)
+    found = database.reconstruct("kept", "2026-01-01T00:00:06Z")
+    assert found["time"].unique().to_list() == [datetime(2026, 1, 1, 0, 0, 6, tzinfo=UTC)]
+    assert found.select("id", "value", "member").rows() == [
+        (row["id"], row["value"], row["member"]) for row in rows
+    ]
+    assert database.reconstruct("kept").height > found.height
 
 
 def test_what_a_summary_covers_may_go_and_nothing_else(tmp_path: Path) -> None:

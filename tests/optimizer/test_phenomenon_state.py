@@ -50,6 +50,17 @@ def test_a_bound_without_what_it_needs_says_so() -> None:
     assert "EXPECT EVERY declares" in unknown.sql(f"SELECT * FROM {equal}").explain("physical")
 
 
+def test_more_members_than_sensors() -> None:
+    text = "SELECT * FROM PHENOMENA(ON air.v ABOVE 2 RANGE 6 SECONDS MEMBERS {})"
+    assert "MEMBERS 4 is more than the 3 sensors of 'air'" in database().sql(text.format(4)).explain(
+        "physical"
+    )
+    assert "MEMBERS" not in "".join(
+        line for line in database().sql(text.format(3)).explain("physical").splitlines() if "warning" in line
+    )
+    assert "warning" not in database(0).sql(text.format(4)).explain("physical"), "nobody knows how many"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -253,25 +253,10 @@ def reconstruct(
 
     Example: nilometer log reconstruct smoke_summary --at 2018-11-09T04:00Z --csv
     """
-    import polars as pl
-
     from nilometer.cli.options import database_of
-    from nilometer.live.kept_answers import frame_of, kept_answers
-    from nilometer.phenomena.reconstruction import reconstructed
+    from nilometer.live.reconstructing import reconstruct as read_back
 
-    kept = kept_answers(database_of(data, None), query)
-    wanted = {"time", "id", "cell", "gained", "lost", "mean"}
-    if missing := wanted - set(kept.schema.names):
-        raise ConfigurationError(
-            f"'{query}' keeps no summary: it has no {', '.join(sorted(missing))}",
-            hint="CREATE QUERY s AS SELECT * FROM SUMMARY(smoke)",
-        )
-    summary = frame_of(kept)
-    moment = time_of(at)
-    rows = reconstructed(summary) if summary.height else summary
-    if moment is not None and rows.height:
-        rows = rows.filter(pl.col("time") <= moment)
-        rows = rows.filter(pl.col("time") == pl.col("time").max())
+    rows = read_back(database_of(data, None), query, time_of(at))
     if rows.height:
         _writer("csv" if csv else "jsonl")(rows)
     message(f"{rows.height} row{'' if rows.height == 1 else 's'} of {query}")

@@ -371,6 +371,19 @@ class Database:
         answers = delivery.follow(self, name, position, wait=delivery.a_moment)
         return (row for answer in answers for row in answer)
 
+    def reconstruct(self, name: str, at: str | int | None = None) -> pl.DataFrame:
+        """What each sensor read, from the SUMMARY of a phenomenon that a standing query keeps: `time`, `id`, `value` and
+        `member`, at every summary; with `at`, only at the last summary up to that time. A member reads its phenomenon's
+        mean, any other sensor its cell's."""
+        import polars as pl
+
+        from nilometer.live.reconstructing import reconstruct
+
+        self.refresh()
+        moment = parse_time(at) if isinstance(at, str) else at
+        found = reconstruct(self, name, moment)
+        return found.with_columns(found["time"].cast(pl.Datetime("us", "UTC")))
+
     def queries(self) -> list[QueryState]:
         """The standing queries of the data directory, including those no longer declared, each with its state
         in whatever process it runs."""

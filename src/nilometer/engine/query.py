@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from nilometer.catalog.network import Network
     from nilometer.engine.analyzing import Analysis
+    from nilometer.engine.clustering import ClusterOptions
     from nilometer.engine.database import Database
     from nilometer.engine.gateway import DatabaseSources
     from nilometer.engine.motes import CompileOptions, Emulation, EmulationOptions
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from nilometer.optimizer import Optimized, OptimizerContext
     from nilometer.pictures.answer_chart import Chart
     from nilometer.placement import Placement, QualityOfService
+    from nilometer.sensornet.clustered_report import ClusteredResult
     from nilometer.sensornet.motes.compilation import Compilation
     from nilometer.sensornet.simulation import SimulationResult
     from nilometer.spark.typed import DataFrame
@@ -312,6 +314,13 @@ class Query:
         from nilometer.engine.simulating import prepare
 
         return prepare(self.standing(), options).run()
+
+    def simulate_clusters(self, options: ClusterOptions) -> tuple[Answer, ClusteredResult]:
+        """Run a query over SIMILAR or PHENOMENA on clusters of the sensors' own network, in virtual time: the heads' answer,
+        and what it took. `ClusterOptions` is in nilometer.engine.clustering."""
+        from nilometer.engine.clustering import prepare_clustered
+
+        return prepare_clustered(self, options).run()
 
     # ---- answers -----------------------------------------------------------------------------------------------------
 

@@ -21,13 +21,19 @@ FIRST_STAGES = ("PH_CANDIDATES", "PH_SOURCES", "PH_TOTALS")
 
 
 def phenomenon_notes(plan: physical.Node, context: OptimizerContext) -> list[str]:
-    """A line for each operator of phenomena in the plan."""
-    return [
-        _note(node, stream, context)
-        for node in physical.walk_plan(plan)
-        if isinstance(node, physical.TableFunction) and node.operator.startswith("PH_")
-        for stream in _streams(node)[:1]
-    ]
+    """A line for each operator of phenomena in the plan, and one for MEMBERS that there are not."""
+    lines = []
+    for node in physical.walk_plan(plan):
+        if isinstance(node, physical.TableFunction) and node.operator.startswith("PH_"):
+            stream = _streams(node)[0]
+            lines.append(_note(node, stream, context))
+            members, sources = node.call["MEMBERS"], _sources(stream, context)
+            if node.operator not in FIRST_STAGES and isinstance(members, int) and 0 < sources < members:
+                lines.append(
+                    f"warning: MEMBERS {members} is more than the {sources:,} sensors of '{stream.name}' that are declared "
+                    "or were heard; no phenomenon can appear before there are more"
+                )
+    return lines
 
 
 def rows_of_source(call: FunctionCall, interval: int | None) -> float:
