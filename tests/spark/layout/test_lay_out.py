@@ -15,6 +15,7 @@ from nilometer.spark.layout import Fragment, Layout, lay_out, text_of
 from nilometer.spark.layout.combining import combining
 from nilometer.spark.layout.fragments import held, received
 from nilometer.spark.layout.lifting import lifted
+from nilometer.spark.layout.nodes import StageCombine
 
 HERE = Path(__file__).parent
 DECLARATIONS = (HERE / "declarations.sql").read_text(encoding="utf-8")
@@ -85,10 +86,14 @@ def check(fragment: Fragment, layout: Layout) -> None:
 
 
 def whole(plan: physical.Node) -> physical.Node:
-    """The plan without its exchanges."""
-    return physical.transform_plan(
-        plan, lambda node: node.input if isinstance(node, physical.Exchange) else node
-    )
+    """The plan without its exchanges, and with AGGR_INIT where a first stage combines."""
+
+    def change(node: physical.Node) -> physical.Node:
+        if isinstance(node, StageCombine):
+            return physical.AggregateInit(node.input, node.keys, node.items)
+        return node.input if isinstance(node, physical.Exchange) else node
+
+    return physical.transform_plan(plan, change)
 
 
 def test_exchanges_of_an_earlier_layout_do_not_count() -> None:

@@ -1,8 +1,8 @@
-"""Window aggregates in two places: the reader turns rows into partials of slices, and a bucket slides windows
-over these.
+"""Window aggregates in two places: the reader, or a first stage, turns rows into partials of slices, and a bucket
+slides windows over these.
 
     reader    AGGR_COMBINE · TIME_WINDOW · what the reader runs      rows -> one partial per slice and group
-    of a batch
+    or stage  AGGR_COMBINE · TIME_WINDOW · LAG, a join, ...          of a batch
     bucket    AGGR_EVAL · AGGR_MERGE · EXCHANGE                      partials -> answers
 
 These are the parts of operators/window_aggregate/sliding.py, on the two sides of an exchange. No bit of an
@@ -26,7 +26,8 @@ from nilometer.operators.logic import TICK, Logic
 from nilometer.operators.window_aggregate.components import Lifting
 from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 from nilometer.plan import physical
-from nilometer.spark.layout.nodes import AggregateCombine
+from nilometer.spark.layout.nodes import AggregateCombine, StageCombine
+from nilometer.spark.layout.parts import is_part
 from nilometer.spark.layout.reading import in_reader
 
 if TYPE_CHECKING:
@@ -47,6 +48,17 @@ def combining(plan: physical.Node) -> physical.Node:
         return AggregateCombine(node.input, node.keys, node.items)
 
     return physical.transform_plan(plan, change)
+
+
+def combined_above_part(node: physical.Node) -> physical.Node | None:
+    """AGGR_COMBINE for an AGGR_INIT above a part of a first stage (parts.py), which then sends partials, not rows; None:
+    it cannot be."""
+    if type(node) is not physical.AggregateInit or node.completeness is not None:
+        return None
+    together = _together(node)
+    if together is None or not is_part(together[1]):
+        return None
+    return StageCombine(node.input, node.keys, node.items)
 
 
 def parted(node: AggregateCombine) -> tuple[WindowAggregate, physical.Node]:

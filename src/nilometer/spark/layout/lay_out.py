@@ -18,7 +18,7 @@ from nilometer.errors import InternalError
 from nilometer.expressions import Expression
 from nilometer.plan import physical
 from nilometer.plan.explain.text import print_parameters
-from nilometer.spark.layout.combining import combining
+from nilometer.spark.layout.combining import combined_above_part, combining
 from nilometer.spark.layout.division import Division, UndividedError, divide_plan, is_leaf
 from nilometer.spark.layout.fragments import Fragment, Layout, received
 from nilometer.spark.layout.lifting import lifted
@@ -29,8 +29,8 @@ from nilometer.spark.layout.stripes import Stripes
 
 
 def lay_out(plan: physical.Node, buckets: int, *, combine: bool = False) -> Layout:
-    """The fragments of a plan over `buckets` buckets. `combine`: readers send partial results of window
-    aggregates instead of rows, where possible (combining.py).
+    """The fragments of a plan over `buckets` buckets. `combine`: readers and first stages send partial results of
+    window aggregates instead of rows, where possible (combining.py).
     """
     if buckets < 1:
         raise InternalError("a layout without buckets")
@@ -46,7 +46,7 @@ def lay_out(plan: physical.Node, buckets: int, *, combine: bool = False) -> Layo
         return _assembled(plan, divide_plan(plan), buckets, ())
     except UndividedError as error:
         undivided = error
-    above = with_parts(plan)
+    above = with_parts(plan, combined_above_part) if combine else with_parts(plan)
     if any(isinstance(node, physical.Exchange) for node in physical.walk_plan(above)):
         try:
             return _assembled(above, divide_plan(above), buckets, ())
@@ -58,7 +58,7 @@ def lay_out(plan: physical.Node, buckets: int, *, combine: bool = False) -> Layo
 def _line(error: UndividedError) -> str:
     # AGGR_MERGE and AGGR_EVAL follow the AGGR_INIT below them.
     node = error.node
-    while isinstance(node, physical.AggregateEvaluate | physical.AggregateMerge):
+    while isinstance(node, physical.AggregateEvaluate | physical.AggregateMerge | physical.Exchange):
         node = node.input
     clauses = print_parameters(node)
     parameters = f" [{'; '.join(clauses)}]" if clauses else ""

@@ -1,4 +1,4 @@
-"""The one plan node that only Spark runs."""
+"""The plan nodes that only Spark runs."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ class AggregateCombine(physical.AggregateInit):
     """AGGR_INIT where rows are read: one partial result per group and *slice* of a batch, and not per evaluation (combining.py)."""
 
     operator = "AGGR_COMBINE"
+
+
+@dataclass(frozen=True)
+class StageCombine(AggregateCombine):
+    """The same above a part of a first stage, not in a reader."""

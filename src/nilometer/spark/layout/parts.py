@@ -3,10 +3,13 @@
 A part reaches as high as possible, and contains an operator with keys of its own: dividing a window alone
 would send its rows once for each evaluation that sees them. A part may end between the steps of an aggregate
 if partial results lose nothing. Counts and extremes lose nothing. Sums of floats are rounded, and partial
-sums of integers may exceed the 64 bits that the total fits in.
+sums of integers may exceed the 64 bits that the total fits in. But partials of slices lose nothing either
+(combining.py): `combined` gives the node that makes them, where it can be above a part.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from nilometer.algebra import Collection
 from nilometer.plan import physical
@@ -19,13 +22,19 @@ EXACT = ("count", "min", "max")
 """The aggregates whose partial results lose nothing."""
 
 
-def with_parts(plan: physical.Node) -> physical.Node:
+Combined = Callable[[physical.Node], physical.Node | None]
+
+
+def with_parts(plan: physical.Node, combined: Combined = lambda _: None) -> physical.Node:
     """The plan, with an exchange above each part."""
     if is_leaf(plan) or not has_streams(plan):
         return plan
+    found = combined(plan)
+    if found is not None:
+        return physical.Exchange(found)
     if is_part(plan):
         return physical.Exchange(plan)
-    return plan.with_inputs(tuple(with_parts(child) for child in plan.inputs))
+    return plan.with_inputs(tuple(with_parts(child, combined) for child in plan.inputs))
 
 
 def is_part(node: physical.Node) -> bool:

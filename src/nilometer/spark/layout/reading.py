@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from nilometer.algebra import Collection
 from nilometer.plan import physical
-from nilometer.spark.layout.nodes import AggregateCombine
+from nilometer.spark.layout.nodes import AggregateCombine, StageCombine
 
 
 def has_streams(node: physical.Node) -> bool:
@@ -34,7 +34,7 @@ def in_reader(node: physical.Node) -> bool:
         case physical.NlJoin() | physical.HashJoin() if node.collection is Collection.STREAM:
             return in_reader(streamed_side(node))
         case AggregateCombine():
-            return True
+            return not isinstance(node, StageCombine)
         case _:
             return False
 
