@@ -55,8 +55,9 @@ class SparkSettings:
     """The number of parts of a pipeline, of which several are run in tasks if a micro-batch is large. The default is 1 if
     Spark runs in this machine, else 4.
     """
-    task_rows: int = 100_000
-    """From so many readings on, a micro-batch of a pipeline with several parts is run in tasks. Starting them costs some 40 ms.
+    task_rows: int | None = None
+    """From so many readings on, a micro-batch of a pipeline with several parts is run in tasks. By default it is if that is
+    expected to be faster, by what the micro-batches before it took. Starting tasks costs some 40 ms.
     """
     trigger: float = 0.0
     """Seconds from one micro-batch to the next; 0: the next begins as soon as there is something to read."""

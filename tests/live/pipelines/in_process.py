@@ -33,12 +33,12 @@ class InProcessRun:
         max_rows: int,
         parts: int,
         take: Take,
-        task_rows: int,
+        task_rows: int | None,
     ) -> None:
         folder.mkdir(parents=True)
         self._folder = folder
         self._options = {"place": place, "folder": str(folder), "max_rows": str(max_rows)}
-        self._options |= {"parts": str(parts), "task_rows": str(task_rows)}
+        self._options |= {"parts": str(parts), "task_rows": "" if task_rows is None else str(task_rows)}
         self._changes = ChangeWriter(folder)
         self._take = take
         self._pumping = False

@@ -38,7 +38,7 @@ _REGISTERED: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 
 class PipelineRun:
     """A run. `folder` is its own, and is deleted with it; all machines see it. A round of several parts with `task_rows`
-    readings or more is run in tasks."""
+    readings or more is run in tasks; None: if that is expected to be faster (way_costs.py)."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class PipelineRun:
         max_rows: int,
         parts: int,
         take: Take,
-        task_rows: int = 0,
+        task_rows: int | None = None,
     ) -> None:
         require_driver(session, "a query whose answers come to this process")
         self._session = session
@@ -60,7 +60,7 @@ class PipelineRun:
             "folder": str(folder),
             "max_rows": str(max_rows),
             "parts": str(parts),
-            "task_rows": str(task_rows),
+            "task_rows": "" if task_rows is None else str(task_rows),
         }
         self._take = take
         self._query: StreamingQuery | None = None

@@ -10,6 +10,7 @@ often a task is tried, or whether rounds are run in tasks at all.
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import secrets
@@ -27,10 +28,12 @@ from nilometer.spark.shared.graph_flow import GraphFlow
 from nilometer.spark.shared.merging import merged
 from nilometer.spark.shared.round_planner import RoundPlanner
 from nilometer.spark.shared.rounds import Round, RoundResult
+from nilometer.spark.shared.way_costs import WayCosts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+TIMES = "times"
 CALM = 20
 """After so many small rounds in a row, rounds are run where they are planned again."""
 
@@ -49,12 +52,14 @@ class RoundTask:
 
 class RoundWork:
     """The rounds of one run. The options: `place`, the data directory; `folder`, that of the run; `max_rows`; `parts`;
-    `task_rows`."""
+    `task_rows` (empty: the costs decide, way_costs.py)."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._place, self._folder = options["place"], Path(options["folder"])
         self._parts = int(options["parts"])
-        self._task_rows = int(options["task_rows"])
+        self._costs = WayCosts(self._parts, int(options["task_rows"]) if options["task_rows"] else None)
+        self._elsewhere: dict[int, int] = {}
+        """The last rounds that were run in tasks and are not measured yet, with their readings."""
         self._planner = RoundPlanner(self._place, self._folder, int(options["max_rows"]))
         self._base = self._base_before = 0
         self._rounds: list[Round] = []
@@ -77,15 +82,37 @@ class RoundWork:
                 RoundTask(self._place, str(self._folder), part, self._parts, self._base, tuple(self._rounds))
                 for part in range(self._parts)
             ]
-            self._calm = 0 if round_.rows >= self._task_rows else self._calm + 1
+            self._note_times()
+            self._calm = 0 if self._costs.in_tasks(round_.rows) else self._calm + 1
             in_tasks = self._parts > 1 and self._calm < CALM
-            if not in_tasks:
-                result = merged([run_task(task) for task in tasks])
-                result.way = "planner"
+            if in_tasks:
+                self._elsewhere[round_.number] = round_.rows
+            else:
+                results = [run_task(task) for task in tasks]
+                self._costs.note(round_.rows, [result.milliseconds for result in results])
+                result = merged(results)
+                result.way = f"planner{self._expected(round_.rows)}"
                 _leave(self._folder, result)
             self._planner.done(round_)
             self._forget_rounds(round_)
             return tasks if in_tasks else []
+
+    def _expected(self, rows: int) -> str:
+        """Why a round was not run in tasks, for `queries analyze`."""
+        if self._parts == 1 or not rows:
+            return ""
+        here, tasks = self._costs.expected(rows)
+        return f" ({here:.0f} ms for {rows:,} readings; in tasks {tasks:.0f})"
+
+    def _note_times(self) -> None:
+        """Note the times of the last round in tasks that the owner has taken."""
+        if not self._elsewhere:
+            return
+        with suppress(FileNotFoundError):
+            number, *times = json.loads((self._folder / TIMES).read_bytes())
+            if number in self._elsewhere:
+                self._costs.note(self._elsewhere[number], times)
+            self._elsewhere = {other: rows for other, rows in self._elsewhere.items() if other > number}
 
     def _forget_rounds(self, last: Round) -> None:
         """Forget the rounds that no task needs any more."""
@@ -162,7 +189,12 @@ def take_result(folder: Path, number: int, tasks: int) -> RoundResult:
     """The result of a round: of its tasks, or, without any, of the process that planned it."""
     parts: Sequence[int | None] = range(tasks) if tasks else [None]
     paths = [_result_path(folder, number, part) for part in parts]
-    found = merged([pickle.loads(path.read_bytes()) for path in paths])
+    results: list[RoundResult] = [pickle.loads(path.read_bytes()) for path in paths]
+    found = merged(results)
+    if tasks:
+        times = [result.milliseconds for result in results]
+        _replace(folder / TIMES, json.dumps([number, *times]).encode())
+        found.way = f"tasks (the dearest of {tasks} took {max(times):.0f} ms, all together {sum(times):.0f})"
     for path in paths:
         path.unlink()
     return found

@@ -26,6 +26,7 @@ from nilometer.spark.layout.division import UndividedError, divide_plan, is_leaf
 from nilometer.spark.layout.rewriting import source_columns
 from nilometer.spark.settings import SparkSettings
 from nilometer.spark.shared.changes import Panes
+from nilometer.spark.shared.way_costs import START_MILLISECONDS, break_even
 
 
 @lru_cache(maxsize=10_000)
@@ -106,10 +107,6 @@ def state_fits(
 
 def ways_text(plan: physical.Node, settings: SparkSettings) -> list[str]:
     """How a standing query runs, for EXPLAIN."""
-    if physical.tables_of(plan):
-        return [
-            "as a standing query: a StreamingQuery of its own, shuffled as above, because it joins a table"
-        ]
     parts = settings.part_count
     if parts == 1:
         return ["as a standing query: in a pipeline, not shuffled; run where Spark plans its rounds (1 part)"]
@@ -117,5 +114,16 @@ def ways_text(plan: physical.Node, settings: SparkSettings) -> list[str]:
     how = "divided by source" if why is None else f"in one part, because {why}"
     return [
         f"as a standing query: in a pipeline of {parts} parts, not shuffled; {how}",
-        f"  a round of {settings.task_rows:,} readings and more is run in tasks, others where Spark plans them",
+        f"  {_choice(settings)}",
     ]
+
+
+def _choice(settings: SparkSettings) -> str:
+    """Which rounds are run in tasks, and why."""
+    if settings.task_rows is not None:
+        return f"a round of {settings.task_rows:,} readings and more is run in tasks, others where Spark plans them (task_rows)"
+    rows = round(break_even(settings.part_count), -3)
+    return (
+        f"a round is run in tasks if that is faster: {START_MILLISECONDS:.0f} ms to start them and the dearest part,"
+        f" against all parts where Spark plans the round; at first from {rows:,} readings on, then by what rounds took"
+    )
