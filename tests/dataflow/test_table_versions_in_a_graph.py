@@ -9,7 +9,7 @@ from dataflow.judge import sources
 from dataflow.test_table_versions import QUERIES, SEEDS, frame, plans, world
 from nilometer.dataflow import Entry, MemorySources, TableVersion
 from nilometer.dataflow.graph import Graph
-from nilometer.live.stored_tables import greatest_time
+from nilometer.dataflow.sources import greatest_time
 from nilometer.plan import physical
 from nilometer.plan.reference import same_answer
 

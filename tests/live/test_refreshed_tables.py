@@ -71,6 +71,8 @@ class ReadAtOnce:
 class Field:
     """A directory with three tables; one station after the other; one standing query; and the judge."""
 
+    host = "gateway"
+
     def __init__(self, folder: Path, sql: str) -> None:
         self.folder = folder
         for name in ("t", "u", "once"):
@@ -96,7 +98,8 @@ class Field:
             StationSettings(logging=LogSettings(segment_bytes=2_000)),
             Outside(clock=self.clock, adapter_of=self.adapter, failpoint=failpoint, begin_read=ReadAtOnce),
         )
-        self.live = self.station.install(self.database.sql(self.sql), "q", durable=True, start=BEGINNING)
+        query = self.database.sql(self.sql)
+        self.live = self.station.install(query, "q", durable=True, start=BEGINNING, on=self.host)
 
     def adapter(self, stream: Stream, clock: Clock) -> Adapter:
         return Spring(stream, clock, self.wells[stream.name])
@@ -307,6 +310,7 @@ def test_a_read_in_the_background_is_waited_for_by_nobody() -> None:
 
 
 def test_spark_refuses_to_ignore_the_interval(field: Field) -> None:
+    """A question of a client has a StreamingQuery of its own; standing queries are in a pipeline (pipelines/test_tables.py)."""
     field.station.close()
     with (
         Station(
@@ -314,7 +318,7 @@ def test_spark_refuses_to_ignore_the_interval(field: Field) -> None:
         ) as station,
         pytest.raises(UnsupportedError, match="REFRESH EVERY"),
     ):
-        station.install(field.database.sql(PLAIN), "other", durable=True, on="spark")
+        station.install(field.database.sql(PLAIN), "other", on="spark")
 
 
 # ---- stories -------------------------------------------------------------------------------------------------------------

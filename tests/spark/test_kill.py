@@ -36,8 +36,11 @@ CREATE QUERY joined STARTING AT BEGINNING AS
   SELECT a.id, a.depth, b.fall FROM river a, rain b WINDOW (a, b) = 2 SECONDS WHERE a.id = b.id;
 CREATE QUERY lasting STARTING AT BEGINNING AS
   SELECT MAX(depth) AS high FROM river [RANGE 20 ROWS SLIDE 5 ROWS];
+CREATE TABLE banks (k INT, bank STRING) STORED AT 'banks.csv' REFRESH EVERY 1 SECOND;
+CREATE QUERY named STARTING AT BEGINNING AS
+  SELECT a.id, a.depth, b.bank FROM river a, banks b WHERE a.id = b.k AND a.depth > 12;
 """
-QUERIES = ("windows", "joined", "lasting")
+QUERIES = ("windows", "joined", "lasting", "named")
 
 SETTINGS = """
 [spark]
@@ -66,7 +69,8 @@ KILLED = -signal.SIGKILL.value
 
 
 def empty_field(folder: Path) -> Path:
-    """Two streams and three queries of them."""
+    """Two streams, a table, and four queries of them."""
+    (folder / "banks.csv").write_text("k,bank\n1,north\n2,south\n3,north\n")
     (folder / "schema.sql").write_text(SCHEMA.format(folder=folder))
     (folder / "nilometer.toml").write_text(SETTINGS.format(parts=1))
     (folder / "in").mkdir()

@@ -375,6 +375,28 @@ class Graph:
         group = self._query(name).group
         return group.watermark(name) if group.pace.leaves else None
 
+    def ledgers(self, names: Iterable[str]) -> dict[str, QueryLedger]:
+        """The accounts of several queries."""
+        return {name: self.ledger(name) for name in names}
+
+    def watermarks(self, names: Iterable[str]) -> dict[str, int | None]:
+        """The watermarks of several queries. Those of a group have one pace, which is looked at once: thousands of
+        queries answer in a round."""
+        paces: dict[Group, int] = {}
+        found: dict[str, int | None] = {}
+        for name in names:
+            group = self._query(name).group
+            if not group.pace.leaves:
+                found[name] = None
+                continue
+            own = group.own_watermark(name)
+            if own is None:
+                own = paces.get(group)
+                if own is None:
+                    own = paces[group] = group.pace.watermark
+            found[name] = own
+        return found
+
     def stream_watermark(self, name: str, stream: str) -> int:
         """The watermark of a stream as the query sees it."""
         return self._inlet(name, stream).door.watermark

@@ -308,8 +308,13 @@ class Group:
 
     def watermark(self, name: str) -> int:
         """The watermark of a query. After the end of its stream, a window goes on until it is empty."""
+        own = self.own_watermark(name)
+        return self.pace.watermark if own is None else own
+
+    def own_watermark(self, name: str) -> int | None:
+        """The watermark of a query that differs from that of its group; None: it is the group's."""
         top = self.roots[name].top if name in self.roots else None
-        return top.watermark(self.pace.inlets) if isinstance(top, FamilyMember) else self.pace.watermark
+        return top.watermark(self.pace.inlets) if isinstance(top, FamilyMember) else None
 
     def analysis(self, name: str) -> str:
         """The plan of a query with the work of each operator since this process began, and how many other queries

@@ -19,6 +19,7 @@ from nilometer.dataflow.keys import doubles_among, key_columns, key_frame
 from nilometer.operators.frames import dtype
 from nilometer.operators.logic import TIME
 from nilometer.plan.summaries import summary_columns
+from nilometer.types import INT_MINIMUM
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,15 @@ def summary_dtypes(stream: Stream) -> dict[str, pl.DataType]:
 
 
 Entry = Batch | Heartbeat | Summaries
+
+
+def greatest_time(entry: Entry) -> int:
+    """The greatest tick that an entry may contain."""
+    if isinstance(entry, Heartbeat):
+        return entry.tick
+    column = next(name for name in entry.rows.columns if name.lower() == "time")
+    found = entry.rows.get_column(column).cast(pl.Int64).max()
+    return INT_MINIMUM if found is None else int(found)  # type: ignore[arg-type]
 
 
 def without_doubles(stream: Stream, entries: Sequence[Entry]) -> list[Entry]:

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from nilometer.catalog import Sensor, Stream
 from nilometer.dataflow import Batch, Entry, TableVersion
 from nilometer.dataflow.graph import Graph
+from nilometer.dataflow.sources import greatest_time
 from nilometer.errors import ResourceError
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.live_query import LiveQuery
-from nilometer.live.stored_tables import GroupExtents, StoredTables, greatest_time
+from nilometer.live.stored_tables import GroupExtents, StoredTables
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.results.eras import Era
 from nilometer.types import INT_MAXIMUM

@@ -1,8 +1,8 @@
 """The queries of a station that Spark runs with a StreamingQuery of their own. The station keeps their streams open and
-tells the sensors; Spark reads the logs. Standing queries share a pipeline (pipelines/), except those that join tables.
+tells the sensors; Spark reads the logs. Standing queries share a pipeline (pipelines/).
 
-The law: a standing query is kept in the data directory. Any other query is temporary: its files are in a
-folder of its own beside the logs, where a cluster sees them too, and are deleted when the query is removed.
+The law: these queries are temporary. Their files are in folders of their own beside the logs, where a cluster sees them
+too, and are deleted when the query is removed.
 """
 
 from __future__ import annotations
@@ -55,10 +55,6 @@ class OnSpark:
         """The query of a name."""
         return self._queries.get(name)
 
-    def is_asked(self, name: str) -> bool:
-        """Whether a query is temporary."""
-        return name in self._asked
-
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the queries."""
@@ -76,7 +72,6 @@ class OnSpark:
         streams: Mapping[str, Stream],
         start: Start,
         *,
-        durable: bool,
         stops: bool = False,
     ) -> LiveQuery:
         """Start a query."""
@@ -84,11 +79,9 @@ class OnSpark:
         from nilometer.spark.job import refuse_refresh
 
         refuse_refresh(query.physical)
-        asked = None
-        if not durable:
-            place = self._directory / ".nilometer"
-            make_directory(place)
-            asked = tempfile.TemporaryDirectory(prefix="asked-", dir=place, ignore_cleanup_errors=True)
+        place = self._directory / ".nilometer"
+        make_directory(place)
+        asked = tempfile.TemporaryDirectory(prefix="asked-", dir=place, ignore_cleanup_errors=True)
         spark, attended = None, False
         try:
             spark = SparkQuery(
@@ -99,7 +92,7 @@ class OnSpark:
                 clock=self._clock,
                 settings=SparkSettings.from_environment(self._directory),
                 failpoint=self._failpoint,
-                kept=None if asked is None else Path(asked.name),
+                kept=Path(asked.name),
                 stops=stops,
             )
             self._manager.attend(name, streams.values())
@@ -110,12 +103,10 @@ class OnSpark:
                 self._manager.unregister(name)
             if spark is not None:
                 spark.close()
-            if asked is not None:
-                asked.cleanup()
+            asked.cleanup()
             raise
         self._queries[name], self._streams[name] = spark, dict(streams)
-        if asked is not None:
-            self._asked[name] = asked
+        self._asked[name] = asked
         live = LiveQuery(name, query, "", dict(spark.offsets), stops=stops)
         live.rows, live.note = spark.rows, spark.note
         return live
@@ -124,14 +115,9 @@ class OnSpark:
         """Pass on the rows that Spark has answered since the last call. Returns whether there were any."""
         spark = self._queries[live.name]
         streams = self._streams[live.name]
-        asked = live.name in self._asked
         over = [key for key, stream in streams.items() if self._manager.ended(stream.name)]
-        if asked:
-            spark.end({key: self._logs.log(streams[key]).end for key in over})
-        ended = spark.ended  # read before the rows, like `reached`
-        reached = dict(
-            spark.offsets
-        )  # read before the rows: all rows up to these offsets are among those taken
+        spark.end({key: self._logs.log(streams[key]).end for key in over})
+        ended = spark.ended  # read before the rows: all rows up to these ends are among those taken
         frames = spark.take()
         live.rows = spark.rows - sum(frame.height for frame in frames)
         live.give(frames)
@@ -147,10 +133,7 @@ class OnSpark:
                 live.failure, live.finished = failure.at(live.query.text, None), True
         elif spark.active:
             live.trouble = None
-        if asked:
-            answered = ended >= streams.keys()
-        else:
-            answered = all(self._logs.log(streams[key]).end == at for key, at in reached.items())
+        answered = ended >= streams.keys()
         live.finished = live.finished or (not frames and len(over) == len(streams) and answered)
         return bool(frames)
 
@@ -158,8 +141,8 @@ class OnSpark:
         """Stop a query, and pass on the rows that it has answered by then. Returns what has run."""
         spark = self._queries.pop(live.name)
         del self._streams[live.name]
-        if live.name in self._asked and spark.active:
-            # A temporary query is not resumed, so it still answers for all that is in the logs by now.
+        if spark.active:
+            # It is not resumed, so it still answers for all that is in the logs by now.
             spark.catch_up()
         spark.close()
         live.note_books(spark.metrics.ledger, live.watermark)
@@ -167,9 +150,7 @@ class OnSpark:
         live.rows = spark.rows - sum(frame.height for frame in frames)
         live.give(frames)
         self._manager.unregister(live.name)
-        asked = self._asked.pop(live.name, None)
-        if asked is not None:
-            asked.cleanup()
+        self._asked.pop(live.name).cleanup()
         return spark
 
     def abandon(self) -> None:

@@ -241,8 +241,8 @@ class DurableQuery:
     ) -> None:
         self._keeps_state = keeps_state
         self._columns = dtypes(query.schema)
-        self._identity = version_of(query, on_spark=not keeps_state)
-        self.version = self._identity.name
+        self.identity = version_of(query, on_spark=not keeps_state)
+        self.version = self.identity.name
         self.layout = layout_of(query.physical)
         self._types = types_of(query.schema)
         # Take the lock before reading anything: facts about a query that another process runs would be out of
@@ -272,9 +272,9 @@ class DurableQuery:
             logs[answered],
             self._checkpoints,
             changed=current != answered,
-            same=self._identity.same_plan,
+            same=self.identity.same_plan,
         )
-        declared = self._identity.declared
+        declared = self.identity.declared
         self.eras: tuple[Era, ...] = (Era(declared),)
         if self.recovered is not None and not self.recovered.fresh:
             last = self.recovered.last
@@ -333,7 +333,7 @@ class DurableQuery:
 
     def same_plan(self, version: str) -> bool:
         """Whether another version has the same plan, so that this one takes over what it kept."""
-        return self._identity.same_plan(version)
+        return self.identity.same_plan(version)
 
     @property
     def rows(self) -> int:

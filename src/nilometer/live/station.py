@@ -32,7 +32,7 @@ from nilometer.ingest.adapters import ReadResult
 from nilometer.ingest.manager import StreamManager
 from nilometer.live.answer_catch_up import catch_up
 from nilometer.live.apart import Apart
-from nilometer.live.control import control_of, has_folder
+from nilometer.live.control import control_of, folder_of, has_folder
 from nilometer.live.dead_letters import write_letters
 from nilometer.live.declarations import CompiledQuery, Declarations
 from nilometer.live.groups import Groups, ReaderGroup
@@ -54,7 +54,7 @@ from nilometer.live.standing import DurableQuery
 from nilometer.live.starts import NOW, Start, offsets_at
 from nilometer.live.station_settings import StationSettings
 from nilometer.live.still_heap import StillHeap
-from nilometer.live.stored_tables import StoredTables
+from nilometer.live.stored_tables import Kept, StoredTables
 from nilometer.live.stream_adapters import StreamAdapters
 from nilometer.live.versions import Version
 from nilometer.log import LogDirectory, Offset
@@ -97,6 +97,7 @@ class Station:
         self.database = database
         self.clock = outside.clock
         self._begin_read = outside.begin_read
+        self._failpoint = outside.failpoint
         self._steady = steady = outside.steady_clock or outside.clock
         self.logs = LogDirectory(
             self.directory,
@@ -151,7 +152,9 @@ class Station:
             outside.failpoint,
         )
         self._spark = OnSpark(self.directory, self.logs, self.manager, self.clock, outside.failpoint)
-        self._pipelines = Pipelines(self.directory, self.logs, self.manager, self._shared, self.clock)
+        self._pipelines = Pipelines(
+            self.directory, self.logs, self.manager, self._shared, self.clock, self._stored_tables
+        )
         self._apart = Apart(steady, self._own_times)
         self._heap = StillHeap()
         self._numbers = self._together = 0
@@ -206,7 +209,7 @@ class Station:
         if durable:
             asked = control_of(self.directory, name).start if has_folder(self.directory, name) else None
             start = start if asked is None else asked
-        if on == "spark" and durable and not keeps_own_log(query):
+        if on == "spark" and durable:
             require_spark()
             live = self._pipelines.install(
                 name,
@@ -220,9 +223,7 @@ class Station:
                 at_once=not self._together,
             )
         elif on == "spark":
-            if durable:
-                self._shared.hand_over(name)
-            live = self._spark.install(name, query, streams, start, durable=durable, stops=stops)
+            live = self._spark.install(name, query, streams, start, stops=stops)
         elif durable and not keeps_own_log(query):
             tables = self._no_tables()
             live = self._shared.install(
@@ -432,7 +433,10 @@ class Station:
             if name in self._shared:
                 own = self._shared.sizes.get(name, own)
             state, took = own, self._round_milliseconds
-        tables = None if spark is not None else self._groups.of(live).tables
+        if isinstance(spark, PipelineQuery):
+            tables = None if spark.tables is None else spark.tables.stored
+        else:
+            tables = None if spark is not None else self._groups.of(live).tables
         ledger = self.ledger(name)
         # There is no event time before the first reading, nor after the end.
         heard = live.watermark not in (None, INT_MINIMUM, INT_MAXIMUM)
@@ -480,12 +484,7 @@ class Station:
 
     def is_standing(self, name: str) -> bool:
         """Whether a query was created, and is not only asked by a client."""
-        return (
-            name in self._shared
-            or name in self._own
-            or name in self._pipelines
-            or (name in self._spark and not self._spark.is_asked(name))
-        )
+        return name in self._shared or name in self._own or name in self._pipelines
 
     def saved_bytes(self, name: str) -> int | None:
         """The size of a query's state when it was last saved; None: it is not saved."""
@@ -549,6 +548,19 @@ class Station:
         """Give a query whose client is slow a reader of its own, at the same place of the logs and with the same
         state: it falls behind alone."""
         self._groups.set_apart(live, group, self._no_tables())
+
+    def _stored_tables(
+        self, name: str, query: CompiledQuery, meaning: Version, restored: bool
+    ) -> StoredTables:
+        """The tables of a standing query, with the versions that it has met. `restored`: it goes on with a state."""
+        return StoredTables(
+            physical.tables_of(query.physical),
+            self.table,
+            self.clock(),
+            Kept(folder_of(self.directory, name), meaning.name, self._failpoint, meaning.same_plan),
+            self._begin_read,
+            restored=restored,
+        )
 
     def _no_tables(self) -> StoredTables:
         return StoredTables({}, self.table, self.clock(), begin=self._begin_read)

@@ -25,7 +25,7 @@ from urllib.parse import quote
 import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
-from nilometer.dataflow import Entry, Heartbeat, TableVersion
+from nilometer.dataflow import TableVersion
 from nilometer.errors import NilometerError, ResourceError
 from nilometer.live.background_read import BackgroundRead, Read, Reading
 from nilometer.live.table_log import TableLog, Version
@@ -100,7 +100,9 @@ class StoredTables:
         except BaseException:
             self.close()
             raise
-        self._recorded = heapq.merge(*recorded, key=lambda version: version.holds_from)
+        self._recorded: Iterator[TableVersion] = heapq.merge(
+            *recorded, key=lambda version: version.holds_from
+        )
         self._next = next(self._recorded, None)
 
     def _open(self, name: str, table: Table) -> Iterator[TableVersion]:
@@ -154,6 +156,20 @@ class StoredTables:
             yield self._given(self._next)
             self._next = next(self._recorded, None)
 
+    def all_recorded(self) -> list[TableVersion]:
+        """All recorded versions after the first ones, for a host that hands them out itself."""
+        self._recorded, self._next = iter(()), None
+        logs = [
+            (name, stored.log)
+            for name, stored in self._stored.items()
+            if stored.log is not None and stored.table.refresh is not None
+        ]
+        later = [_later(name, log) for name, log in logs]
+        found = list(heapq.merge(*later, key=lambda version: version.holds_from))
+        for version in found:
+            self._given(version)
+        return found
+
     def due(self, now: int) -> bool:
         """Whether `refreshed` has anything to do."""
         return self._next is None and any(
@@ -171,29 +187,41 @@ class StoredTables:
         if self._next is not None:
             return  # recorded versions come first
         for name, stored in self._stored.items():
-            every = stored.table.refresh
-            if every is None:
-                continue
-            # If the clock was set back, the next read is still at most one interval away.
-            stored.due = min(stored.due, now + every)
-            if stored.reading is None and now >= stored.due:
-                stored.reading = self.begin(lambda table=stored.table: self._read(table))  # type: ignore[misc]
-                stored.due = now + every
-            version = self._outcome(name, stored, frontier, now)
+            outcome = self._changed(stored, now)
+            version = None if outcome is None else self._version(name, stored, outcome, frontier, now)
             if version is not None:
                 yield version
 
-    def _outcome(self, name: str, stored: _Stored, frontier: int | None, now: int) -> TableVersion | None:
-        outcome = None if stored.reading is None else stored.reading.outcome
-        if outcome is None:
+    def changed(self, now: int) -> bool:
+        """Begin the reads that are due. Returns whether one has found another version, which `refreshed` would give."""
+        if self._next is not None:
+            return False
+        found = [self._changed(stored, now) for stored in self._stored.values()]
+        return any(rows is not None for rows in found)
+
+    def _changed(self, stored: _Stored, now: int) -> pl.DataFrame | None:
+        """Begin a read that is due. Returns the rows that a read has found, if they are not those of the last version."""
+        every = stored.table.refresh
+        if every is None:
             return None
+        # If the clock was set back, the next read is still at most one interval away.
+        stored.due = min(stored.due, now + every)
+        if stored.reading is None and now >= stored.due:
+            stored.reading = self.begin(lambda: self._read(stored.table))
+            stored.due = now + every
+        outcome = None if stored.reading is None else stored.reading.outcome
         if isinstance(outcome, NilometerError):
             stored.reading = None
             self._failed(stored, outcome, now)
             return None
-        if stored.newest is not None and outcome.equals(stored.newest):
+        if outcome is not None and stored.newest is not None and outcome.equals(stored.newest):
             self._settled(stored)
             return None
+        return outcome
+
+    def _version(
+        self, name: str, stored: _Stored, outcome: pl.DataFrame, frontier: int | None, now: int
+    ) -> TableVersion | None:
         if frontier is None and self._answered_before:
             return None  # how far an earlier process has answered is known once something has been read
         holds_from = max(INT_MINIMUM if frontier is None else frontier, self._held_from) + 1
@@ -262,15 +290,6 @@ class GroupExtents:
     def sensors(self, stream: Stream) -> Sequence[Sensor]:
         """The declared sensors of a stream."""
         return self.declared(stream)
-
-
-def greatest_time(entry: Entry) -> int:
-    """The greatest tick that an entry may contain."""
-    if isinstance(entry, Heartbeat):
-        return entry.tick
-    column = next(name for name in entry.rows.columns if name.lower() == "time")
-    found = entry.rows.get_column(column).cast(pl.Int64).max()
-    return INT_MINIMUM if found is None else int(found)  # type: ignore[arg-type]
 
 
 def _later(name: str, log: TableLog) -> Iterator[TableVersion]:

@@ -169,15 +169,16 @@ def partitions_of(session: Any) -> int:
 
 
 def refuse_refresh(plan: physical.Node) -> None:
-    """Refuse a continuous query over a table with REFRESH EVERY: on Spark, a query sees a table as it was
-    when the query began.
+    """Refuse a continuous query over a table with REFRESH EVERY that is no standing query: it has a StreamingQuery of its
+    own, which sees a table as it was when the query began. Standing queries are in a pipeline, and meet every version.
     """
     for table in physical.tables_of(plan).values():
         if table.refresh is not None:
             raise UnsupportedError(
-                f"'{table.name}' is declared with REFRESH EVERY, and Spark does not refresh tables",
-                detail="a continuous query would always see the table as it is now",
-                hint="run the query on the gateway, or declare the table without REFRESH EVERY",
+                f"'{table.name}' is declared with REFRESH EVERY, and on Spark only standing queries read tables again",
+                detail="this query would always see the table as it is now",
+                hint="create it (CREATE QUERY name AS ...), run it on the gateway,"
+                " or declare the table without REFRESH EVERY",
             )
 
 

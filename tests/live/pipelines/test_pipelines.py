@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -209,6 +209,35 @@ def test_a_query_that_fails_stops_alone(tmp_path: Path) -> None:
         assert station.queries["huge"].failure is not None
         assert "SP_ACQUIRE" in station.analysis("hot") or "FILTER" in station.analysis("hot")
     check(database, ["hot"])
+
+
+def test_a_query_that_holds_up_the_others_gets_a_pipeline_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nilometer.spark.shared.graph_flow.LOOK_AFTER", 0)
+    seen: list[Mapping[str, int]] = []
+
+    def dearest(times: Mapping[str, int], busy: int, elapsed: int) -> str | None:
+        assert busy <= elapsed
+        seen.append(times)
+        return "before" if len(times) > 1 and times.get("before") else None
+
+    monkeypatch.setattr("nilometer.live.pipelines.pipeline.dearest", dearest)
+    names = ["hot", "before", "both"]
+    database = field(tmp_path, names)
+    for number in range(2):
+        write(tmp_path, 12 * number, 12)
+        with Station(database, tmp_path) as station:
+            Roster(station, database.catalog.queries(), on="spark").begin()
+            station.run(pump)
+            assert len(RUNS) == 2
+            assert {name: bool(live.apart) for name, live in station.queries.items()} == {
+                "hot": False,
+                "before": True,
+                "both": False,
+            }
+        check(database, names)
+    assert any(times.get("before") for times in seen)
 
 
 def test_a_query_may_have_a_pipeline_of_its_own(tmp_path: Path) -> None:

@@ -15,10 +15,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from nilometer.dataflow.ledger import QueryLedger
+from nilometer.dataflow.sources import TableVersion
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
+from nilometer.live.apart import dearest
 from nilometer.live.dead_letters import write_lines
 from nilometer.live.pipelines.pipeline_query import PipelineQuery
+from nilometer.live.pipelines.pipeline_tables import Tables
 from nilometer.live.standing import CHECKPOINT_EVERY
 from nilometer.live.versions import version_of
 from nilometer.log import Offset
@@ -57,6 +62,8 @@ class Pipeline:
         self._changed: set[str] = set()
         self.way = ""
         """Where the last round was run."""
+        self.dear: str | None = None
+        """A query that holds up the others."""
         self.retry_at = 0
         self.tries = 0
         self._directory = directory
@@ -128,8 +135,17 @@ class Pipeline:
     def join(self) -> None:
         """Let the queries that wait join the run."""
         waiting = [query for query in self.queries.values() if query.goes_on is not None]
+        tables: dict[str, Tables] = {}
+        for query in waiting:
+            if query.tables is not None:
+                try:
+                    tables[query.name] = query.tables.begin()
+                except ResourceError as error:
+                    query.failure = error
+                    with self._told:
+                        self._changed.add(query.name)
         if self._run is not None:
-            for change in _joins(waiting):
+            for change in _joins([query for query in waiting if query.failure is None], tables):
                 self._run.tell(change)
         for query in waiting:
             query.goes_on = None
@@ -182,6 +198,20 @@ class Pipeline:
             raise ConfigurationError(f"pipeline '{self.name}' does not run now", hint="ask again later")
         way = f"-- pipeline {self.name}, {len(self.queries)} queries; the last round ran in the {self.way}"
         return f"{way}\n{self._analyses.pop(name)}"
+
+    def refresh(self, query: PipelineQuery, now: int) -> None:
+        """Let a query meet the tables that have changed. It is halted for two rounds (pipeline_tables.py)."""
+        from nilometer.spark.shared.changes import Hold, Refresh
+
+        tables = query.tables
+        if tables is None or query.failure is not None or not self.active:
+            return
+        assert self._run is not None
+        versions = tables.refreshed(now, query.offsets)
+        if versions is not None:
+            self._run.tell(Refresh(query.name, versions))
+        elif tables.asks_to_hold(now, query.offsets):
+            self._run.tell(Hold(query.name))
 
     def leave(self, query: PipelineQuery) -> None:
         """A query stops, after everything that it has answered is committed."""
@@ -243,11 +273,11 @@ class Pipeline:
                 commits.leave(
                     self.queries[name].opened.standing, ledger, None if panes is None else _as_is(panes)
                 )
-            answers = {
-                self.queries[name].key: (rows, result.books[name])
-                for name, rows in result.answers.items()
-                if name in self.queries and self.queries[name].failure is None
-            }
+            answers = {}
+            for name, rows in result.answers.items():
+                found = self.queries.get(name)
+                if found is not None and found.failure is None:
+                    answers[found.key] = rows, result.books[name]
             for name, lines in result.letters.items():
                 if name in self.queries and lines:
                     self.queries[name].dead = str(lines[-1]["reason"])
@@ -271,6 +301,10 @@ class Pipeline:
                 }
                 commits.checkpoint(keyed, books, now)
                 self._saved_at, self._moved_since_save = now, False
+        for name, frontier in result.frontiers.items():
+            found = self.queries.get(name)
+            if found is not None and found.tables is not None:
+                found.tables.note(frontier)
         with self._told:
             self._left |= result.left
             self._analyses |= result.analyses
@@ -303,6 +337,8 @@ class Pipeline:
         self.rounds += 1
         self.tries = 0
         self.way = result.way
+        for spent in result.spent:
+            self.dear = self.dear or dearest(spent.times, spent.busy, spent.elapsed)
         for name, ledger in result.books.items():
             query = self.queries.get(name)
             if query is not None and query.failure is None:
@@ -312,9 +348,10 @@ class Pipeline:
                     query.taking = False
                     self._commits().discount(query.opened.standing, ledger)
         for name, rows in result.answers.items():
-            if name in self.queries and self.queries[name].failure is None:
+            query = self.queries.get(name)
+            if query is not None and query.failure is None:
                 # Before the offsets: another thread that sees the offsets also finds the rows.
-                self.queries[name].fresh.extend(rows)
+                query.fresh.extend(rows)
         with self._told:
             self._changed |= {*result.books, *result.answers}
         self._moved_since_save |= any(self.offsets.get(g) != at for g, at in result.offsets.items())
@@ -336,8 +373,8 @@ def _save() -> Change:
     return Save()
 
 
-def _joins(queries: Iterable[PipelineQuery]) -> list[Join]:
-    """The changes that let queries join, one for each group."""
+def _joins(queries: Iterable[PipelineQuery], tables: Mapping[str, Tables]) -> list[Join]:
+    """The changes that let queries join, one for each group. `tables` has those of the queries that join any."""
     from nilometer.spark.shared.changes import Join, Member
 
     groups: dict[int, list[PipelineQuery]] = {}
@@ -347,14 +384,19 @@ def _joins(queries: Iterable[PipelineQuery]) -> list[Join]:
     for number, together in groups.items():
         assert together[0].goes_on is not None
         _, state_at, committed = together[0].goes_on
-        members = []
+        members, versions = [], tuple[TableVersion, ...]()
         for query in together:
             assert query.goes_on is not None
+            first: Mapping[str, pl.DataFrame] = {}
+            if query.name in tables:
+                first, versions = tables[query.name]
             sensors = {
                 key: tuple(query.query.extents.sensors(stream)) for key, stream in query.streams.items()
             }
+            panes = query.goes_on[0]
             members.append(
-                Member(query.name, query.query.physical, sensors, query.goes_on[0], skips=not query.stops)
+                Member(query.name, query.query.physical, sensors, panes, skips=not query.stops, tables=first)
             )
-        found.append(Join(number, dict(together[0].streams), tuple(members), state_at, committed))
+        streams = dict(together[0].streams)
+        found.append(Join(number, streams, tuple(members), state_at, committed, versions))
     return found

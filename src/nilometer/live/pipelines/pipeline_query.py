@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nilometer.live.checkpoints import Panes
     from nilometer.live.live_query import LiveQuery
     from nilometer.live.pipelines.pipeline import Pipeline
+    from nilometer.live.pipelines.pipeline_tables import PipelineTables
 
 
 @dataclass(eq=False)
@@ -44,6 +45,8 @@ class PipelineQuery:
     dead: str | None = None
     state: tuple[int, int] = (0, 0)
     work: Work = field(default_factory=Work)
+    tables: PipelineTables | None = None
+    """The stored tables that it joins; None: it joins none."""
     taking: bool = False
     """Whether it is a new version with a state whose readings are in the books of the versions before."""
     fresh: deque[Rows] = field(default_factory=deque)

@@ -1,7 +1,8 @@
 """All pipelines of a station: which standing query is in which, and what the station asks of them.
 
 A query is in the pipeline `main`, or in the one that `CREATE QUERY ... IN PIPELINE p` names. If an error ends
-a pipeline's run again and again, the pipeline is divided in two, and so the query at fault is alone in the end.
+a pipeline's run again and again, the pipeline is divided in two, and so the query at fault is alone in the end. A query that
+is much dearer than the others gets a pipeline of its own, and falls behind alone.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nilometer.dataflow.part import Rows
 from nilometer.errors import DataError, ResourceError
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.pipelines.pipeline import Pipeline
 from nilometer.live.pipelines.pipeline_query import PipelineQuery
+from nilometer.live.pipelines.pipeline_tables import PipelineTables
 from nilometer.live.spark_query import TRIES
 from nilometer.live.starts import Start
+from nilometer.live.versions import Version, version_of
 from nilometer.log import Offset
+from nilometer.memory import budget
+from nilometer.plan import physical
 from nilometer.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
     from nilometer.live.declarations import CompiledQuery
     from nilometer.live.replaced_state import Choice
     from nilometer.live.shared_queries import SharedQueries
-    from nilometer.live.versions import Version
+    from nilometer.live.stored_tables import StoredTables
     from nilometer.log import LogDirectory
 
 MAIN = "main"
@@ -42,16 +48,22 @@ class Pipelines:
         manager: StreamManager,
         shared: SharedQueries,
         clock: Callable[[], int],
+        tables_of: Callable[[str, CompiledQuery, Version, bool], StoredTables],
     ) -> None:
         self._directory = directory
         self._logs = logs
         self._manager = manager
         self._shared = shared
         self._clock = clock
+        self._tables_of = tables_of
         self._pipelines: dict[str, Pipeline] = {}
         self._queries: dict[str, PipelineQuery] = {}
         self._waiting: dict[object, int] = {}
         """The groups of the queries that wait to be recorded."""
+        self._read: dict[str, Stream] | None = None
+        """The streams that the queries read, by lower-case name; None: to be made again."""
+        self._joining: list[PipelineQuery] = []
+        """The queries that join tables, as they were when `_read` was made."""
 
     def __contains__(self, name: str) -> bool:
         return name in self._queries
@@ -106,12 +118,22 @@ class Pipelines:
                 " the gateway takes such a change over",
             )
         place = tuple(sorted(opened.offsets.items())), tuple(sorted(opened.state_at.items()))
-        group = self._waiting.get((one.name, place))
+        panes = standing.recovered.panes if standing.recovered is not None else None
+        # A query that joins tables has a group of its own: the versions that it meets are its own.
+        joins = bool(physical.tables_of(query.physical))
+        key = one.name, place, name if joins else ""
+        group = self._waiting.get(key)
         if group is None:
-            group = self._waiting[one.name, place] = commits.log.begin_group()
+            group = self._waiting[key] = commits.log.begin_group()
+        tables = None
         try:
+            if joins:
+                meaning = version_of(query, on_spark=True)
+                tables = PipelineTables(name, self._tables_of(name, query, meaning, bool(panes)))
             self._manager.attend(name, streams.values())
         except BaseException:
+            if tables is not None:
+                tables.stored.close()
             self._shared.close_if_idle()
             raise
         commits.join(standing, group, opened.offsets, opened.trimmed.unread)
@@ -122,12 +144,13 @@ class Pipelines:
             live.trimmed = opened.trimmed.unread
             live.note = f"{live.note}; {opened.trimmed}"
         found = PipelineQuery(query, streams, opened, group, stops, one, self._clock, live)
-        panes = standing.recovered.panes if standing.recovered is not None else None
+        found.tables = tables
         found.goes_on = panes or None, opened.state_at, opened.offsets
         found.taking = standing.takes_state
         if standing.recovered is not None and not standing.recovered.fresh:
             found.ledger = standing.place.ledger
         self._queries[name] = one.queries[name] = found
+        self._read = None
         if at_once:
             try:
                 self.begin()
@@ -151,12 +174,17 @@ class Pipelines:
         return self._pipelines[key]
 
     def _forget(self, query: PipelineQuery) -> None:
+        if query.tables is not None:
+            query.tables.stored.close()
         self._manager.unregister(query.name)
         self._queries.pop(query.name, None)
+        self._read = None
         query.pipeline.queries.pop(query.name, None)
 
     def begin(self) -> None:
         """Record the queries that have come, then let them join their pipelines."""
+        if not self._waiting:
+            return  # nobody has come; asked in every turn of the loop
         waiting = {query.pipeline for query in self._queries.values() if query.goes_on is not None}
         if not waiting:
             return
@@ -173,9 +201,11 @@ class Pipelines:
 
     def remove(self, live: LiveQuery) -> dict[str, Offset]:
         """Stop a query, after everything that it has answered is committed. Returns where it stands."""
-        query = self._queries.pop(live.name)
+        query, self._read = self._queries.pop(live.name), None
         query.pipeline.leave(query)
         self._pass_on(query)
+        if query.tables is not None:
+            query.tables.stored.close()
         self._manager.unregister(live.name)
         if not query.pipeline.queries:
             query.pipeline.stop()
@@ -190,9 +220,12 @@ class Pipelines:
             pipeline.stop()
         for query in self._queries.values():
             self._pass_on(query)
+            if query.tables is not None:
+                query.tables.stored.close()
             self._manager.unregister(query.name)
         names = list(self._queries)
         self._queries.clear()
+        self._read = None
         self._pipelines.clear()
         return names
 
@@ -200,7 +233,11 @@ class Pipelines:
         """Stop as a crash of the process would."""
         for pipeline in self._pipelines.values():
             pipeline.stop()
+        for query in self._queries.values():
+            if query.tables is not None:
+                query.tables.stored.abandon()
         self._queries.clear()
+        self._read = None
         self._pipelines.clear()
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
@@ -214,31 +251,48 @@ class Pipelines:
         for pipeline in list(self._pipelines.values()):
             if not pipeline.active and pipeline.queries:
                 self._revive(pipeline)
-        streams = {key: stream for query in self._queries.values() for key, stream in query.streams.items()}
+            elif pipeline.dear is not None:
+                self._set_apart(pipeline)
+        if self._read is None:
+            self._joining = [query for query in self._queries.values() if query.tables is not None]
+            self._read = {
+                key: stream for query in self._queries.values() for key, stream in query.streams.items()
+            }
+        for joining in self._joining:
+            assert joining.tables is not None
+            joining.pipeline.refresh(joining, self._clock())
+            joining.live.stale = joining.tables.stored.trouble
         # Read before the rows: all rows up to these offsets are among those passed on.
-        ends = {key: self._logs.log(one).end for key, one in streams.items() if self._manager.ended(one.name)}
+        ends = {
+            key: self._logs.log(one).end for key, one in self._read.items() if self._manager.ended(one.name)
+        }
         reached = {name: query.offsets for name, query in self._queries.items()} if ends else {}
         moved = False
-        for name in [name for pipeline in self._pipelines.values() for name in pipeline.changed()]:
-            query = self._queries.get(name)
-            if query is not None:
-                moved |= self._pass_on(query)
-                live = query.live
-                if query.failure is not None and live.failure is None:
-                    live.failure, live.finished = query.failure.at(live.query.text, None), True
+        most = budget().results
+        for pipeline in list(self._pipelines.values()):
+            active = pipeline.active
+            for name in pipeline.changed():
+                query = self._queries.get(name)
+                if query is not None:
+                    moved |= self._pass_on(query, most, active=active)
+                    live = query.live
+                    if query.failure is not None and live.failure is None:
+                        live.failure, live.finished = query.failure.at(live.query.text, None), True
         if not moved:
             for name, at in reached.items():
                 query = self._queries[name]
                 query.live.finished |= all(key in ends and at.get(key) == ends[key] for key in query.streams)
         return moved
 
-    def _pass_on(self, query: PipelineQuery) -> bool:
-        live = query.live
-        rows = [query.fresh.popleft() for _ in range(len(query.fresh))]
-        live.give(rows)
+    def _pass_on(self, query: PipelineQuery, most: int | None = None, *, active: bool | None = None) -> bool:
+        """Pass a query's rows on. The last two are the same for all queries of a pipeline: thousands answer in a round."""
+        live, rows = query.live, list[Rows]()
+        while query.fresh:
+            rows.append(query.fresh.popleft())
+        live.give(rows, most)
         live.note_books(query.ledger, query.heard)
         live.dead = query.dead
-        if query.pipeline.active:
+        if query.pipeline.active if active is None else active:
             live.trouble = None
         return bool(rows)
 
@@ -252,21 +306,34 @@ class Pipelines:
         if isinstance(failure, ResourceError):
             pipeline.restart()
         elif len(pipeline.queries) > 1:
-            self._divide(pipeline) if pipeline.tries >= TRIES else pipeline.restart()
+            if pipeline.tries >= TRIES:
+                half = list(pipeline.queries.values())[len(pipeline.queries) // 2 :]
+                why = f"pipeline '{pipeline.name}' failed: this half of its queries is on its own"
+                self._divide(pipeline, half, why)
+            else:
+                pipeline.restart()
         else:
             for query in pipeline.queries.values():
                 query.failure = failure
                 query.live.failure, query.live.finished = failure.at(query.live.query.text, None), True
 
-    def _divide(self, pipeline: Pipeline) -> None:
-        """Divide a pipeline whose runs fail: one half goes on in another."""
+    def _set_apart(self, pipeline: Pipeline) -> None:
+        """Give the query that holds up the others a pipeline of its own."""
+        name, pipeline.dear = pipeline.dear, None
+        query = pipeline.queries.get(name or "")
+        if query is not None and query.failure is None and len(pipeline.queries) > 1:
+            pipeline.stop()
+            why = "it is much dearer than the others, and has a pipeline of its own"
+            self._divide(pipeline, [query], why)
+
+    def _divide(self, pipeline: Pipeline, moving: Sequence[PipelineQuery], why: str) -> None:
+        """Let some queries of a pipeline, which does not run, go on in another."""
         other = self._pipeline(f"{pipeline.name}-{1 + len(self._pipelines)}")
-        moving = list(pipeline.queries.values())[len(pipeline.queries) // 2 :]
         for query in moving:
             del pipeline.queries[query.name]
             other.queries[query.name] = query
             query.pipeline = other
-            query.live.apart = f"pipeline '{pipeline.name}' failed: this half of its queries is on its own"
+            query.live.apart = why
         pipeline.tries = 0
         pipeline.start()
         other.start()

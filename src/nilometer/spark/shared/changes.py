@@ -20,7 +20,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
+
 from nilometer.catalog.extents import Sensor, Stream
+from nilometer.dataflow.sources import TableVersion
 from nilometer.log import Offset
 from nilometer.plan import physical
 
@@ -34,13 +37,15 @@ Panes = Mapping[str, dict[str, bytes]]
 @dataclass(frozen=True)
 class Member:
     """A standing query. `sensors` are the declared ones of its streams, by lower-case name. `panes` is its state, if it
-    has one. `skips`: rows without a value are set aside, and do not stop it."""
+    has one. `skips`: rows without a value are set aside, and do not stop it. `tables` are the first versions of the stored
+    tables that it joins, by lower-case name."""
 
     name: str
     plan: physical.Node
     sensors: Mapping[str, tuple[Sensor, ...]] = field(default_factory=dict)
     panes: Panes | None = None
     skips: bool = True
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,8 @@ class Join:
     """Queries that go on, or begin, at the same offsets of the same streams, as one group of that number.
 
     Their answers up to `committed` are durable. Their states are those at `state_at`: what lies between is read again, and
-    its answers are discarded.
+    its answers are discarded. `versions` are the later versions of their tables that are on record. A query that joins
+    tables is alone in its group.
     """
 
     group: int
@@ -56,6 +62,12 @@ class Join:
     members: tuple[Member, ...]
     state_at: Mapping[str, Offset]
     committed: Mapping[str, Offset]
+    versions: tuple[TableVersion, ...] = ()
+
+    @property
+    def apart(self) -> bool:
+        """Whether the group stays alone."""
+        return any(member.tables for member in self.members)
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,22 @@ class Leave:
     """A query stops. The result of the round holds its state."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A table of a query has changed. The query reads nothing more until `Refresh`; the result of the round says how far
+    it has answered."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """The query goes on. It meets these versions of its tables, each from its tick on. They are on record."""
+
+    name: str
+    versions: tuple[TableVersion, ...]
 
 
 @dataclass(frozen=True)
@@ -77,7 +105,7 @@ class Analyze:
     name: str
 
 
-Change = Join | Leave | Save | Analyze
+Change = Join | Leave | Hold | Refresh | Save | Analyze
 
 
 class ChangeWriter:

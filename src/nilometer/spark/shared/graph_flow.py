@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,31 +16,34 @@ import polars as pl
 
 from nilometer.catalog.extents import Sensor, Stream, Table
 from nilometer.dataflow.dead_rows import lines_of
-from nilometer.dataflow.graph import Graph
+from nilometer.dataflow.graph import EVERY_START, Graph
 from nilometer.dataflow.policy import Policy
-from nilometer.dataflow.sources import Batch, Entry, Heartbeat
+from nilometer.dataflow.sources import Batch, Entry, Heartbeat, TableVersion, greatest_time
 from nilometer.errors import InternalError
 from nilometer.log import LogDirectory, StreamLog, failpoints
 from nilometer.plan import physical
 from nilometer.spark.admission import Piece
 from nilometer.spark.records import runs_of
-from nilometer.spark.shared.changes import Analyze, Join, Leave, Member, Save
-from nilometer.spark.shared.rounds import Round, RoundResult, Stretch
+from nilometer.spark.shared.changes import Analyze, Hold, Join, Leave, Member, Refresh, Save
+from nilometer.spark.shared.rounds import Round, RoundResult, Spent, Stretch
 from nilometer.spark.shared.ways import as_part, home_of, of_part, share_of, why_whole
 
 pass_by = failpoints.from_environment("pipeline")
 """Fails where a test asks for it: before_read, during_read, after_read (NILOMETER_FAILPOINT)."""
 
+LOOK_AFTER = 1.0
+"""The queries' times are given after so many seconds of work."""
 FEW = 64
 """Of up to so many queries the books are given with every round."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """The state of a part after a round, from which another process goes on: for each group its streams and members."""
+    """The state of a part after a round, from which another process goes on. Each group is one that joins, with its state
+    and the versions of tables that it has not met yet."""
 
     number: int
-    groups: Mapping[int, tuple[Mapping[str, Stream], tuple[Member, ...]]]
+    groups: tuple[Join, ...]
 
 
 class GraphFlow:
@@ -61,7 +65,11 @@ class GraphFlow:
         self._members: dict[str, Member] = {}
         self._of: dict[str, Graph] = {}
         self._groups: dict[int, dict[str, None]] = {}
+        self._versions: dict[int, deque[TableVersion]] = {}
+        """The versions of tables that a group has not met yet, in the order of their ticks."""
         self._columns: dict[str, frozenset[str]] | None = None
+        self._busy, self._since = 0.0, time.perf_counter()
+        self._spent: dict[str, int] = {}
         self.number = 0
 
     def run(self, round_: Round) -> RoundResult:
@@ -85,6 +93,12 @@ class GraphFlow:
                 case Analyze(name=name):
                     if self._runs(name):
                         result.analyses[name] = self._of[name].analysis(name)
+                case Hold(name=name):
+                    if self._runs(name):
+                        result.frontiers[name] = self._of[name].frontier(self._group_of(name))
+                case Refresh(name=name, versions=versions):
+                    if self._runs(name):
+                        self._versions.setdefault(self._group_of(name), deque()).extend(versions)
                 case Save():
                     pass
         for stretch in round_.stretches:
@@ -102,9 +116,27 @@ class GraphFlow:
         joined = [m.name for change in round_.changes if isinstance(change, Join) for m in change.members]
         self._collect(result, joined, saves=any(isinstance(change, Save) for change in round_.changes))
         self.number = round_.number
-        result.milliseconds = (time.perf_counter() - began) * 1_000
+        took = time.perf_counter() - began
+        result.milliseconds = took * 1_000
+        self._account(result, took)
         pass_by("after_read")
         return result
+
+    def _account(self, result: RoundResult, took: float) -> None:
+        """After every second of work, say which query has taken how much of it."""
+        self._busy += took
+        if self._busy < LOOK_AFTER:
+            return
+        now = time.perf_counter()
+        times = {
+            name: spent // 1_000
+            for graph in self._graphs
+            for name, spent in graph.own_times(EVERY_START).items()
+        }
+        spent = {name: time_ - self._spent.get(name, 0) for name, time_ in times.items()}
+        since = round((now - self._since) * 1_000_000)
+        result.spent = (Spent(spent, round(self._busy * 1_000_000), since),)
+        self._busy, self._since, self._spent = 0.0, now, times
 
     # ---- queries come and go -----------------------------------------------------------------------------------------
 
@@ -117,9 +149,12 @@ class GraphFlow:
         for member in here:
             self._extents.declared.update(member.sensors)
             graph = self._of[member.name] = self._graphs[self._is_divided(member)]
-            graph.install(member.name, member.plan, start=change.group, skips=member.skips)
+            extents = _Tables(member.tables, self._extents) if member.tables else None
+            graph.install(member.name, member.plan, start=change.group, extents=extents, skips=member.skips)
             self._members[member.name] = member
             self._groups.setdefault(change.group, {})[member.name] = None
+        if here and change.versions:
+            self._versions[change.group] = deque(change.versions)
         for member in here:
             if member.panes:
                 divided = self._is_divided(member)
@@ -137,7 +172,7 @@ class GraphFlow:
         panes: dict[str, dict[str, dict[str, bytes]]] = {}
         for graph in self._graphs:
             panes |= graph.snapshots([name for name in self._members if self._of[name] is graph])
-        groups = {}
+        groups = []
         for number, names in self._groups.items():
             members = []
             for name in names:
@@ -145,15 +180,17 @@ class GraphFlow:
                 saved = as_part(own, self._part, self._parts) if self._is_divided(member) else own
                 members.append(replace(member, panes=saved))
             read = {key for member in members for key in physical.streams_of(member.plan)}
-            groups[number] = {key: self._streams[key] for key in sorted(read)}, tuple(members)
-        return Base(self.number, groups)
+            streams = {key: self._streams[key] for key in sorted(read)}
+            later = tuple(self._versions.get(number, ()))
+            groups.append(Join(number, streams, tuple(members), {}, {}, later))
+        return Base(self.number, tuple(groups))
 
     @staticmethod
     def of_base(place: str, part: int, parts: int, base: Base) -> GraphFlow:
         """The flow of a part, in that state."""
         flow = GraphFlow(place, part, parts)
-        for number, (streams, members) in base.groups.items():
-            flow._join(Join(number, streams, members, {}, {}))
+        for group in base.groups:
+            flow._join(group)
         flow.number = base.number
         return flow
 
@@ -169,8 +206,13 @@ class GraphFlow:
     def _forget(self, name: str) -> None:
         if self._members.pop(name, None) is not None:
             self._of.pop(name).remove(name)
-            for names in self._groups.values():
+            for number, names in self._groups.items():
                 names.pop(name, None)
+                if not names:
+                    self._versions.pop(number, None)
+
+    def _group_of(self, name: str) -> int:
+        return next(number for number, names in self._groups.items() if name in names)
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
@@ -182,6 +224,7 @@ class GraphFlow:
             if piece not in cache:
                 cache[piece] = list(self._entries(piece))
             for entry in cache[piece]:
+                self._meet_versions(stretch.group, entry)
                 for graph in self._graphs:
                     graph.push(piece.stream, entry, start=stretch.group)
         for graph in self._graphs:
@@ -190,6 +233,17 @@ class GraphFlow:
                 graph.discard(self._groups.get(stretch.group, {}))
         if stretch.again:
             cache.clear()
+
+    def _meet_versions(self, group: int, entry: Entry) -> None:
+        """Hand out the versions of tables that this entry, or what it completes, may meet."""
+        waiting = self._versions.get(group)
+        if not waiting:
+            return
+        until = greatest_time(entry)
+        while waiting and waiting[0].holds_from <= until:
+            version = waiting.popleft()
+            for graph in self._graphs:
+                graph.refresh(version, start=group)
 
     def _entries(self, piece: Piece) -> Iterator[Entry]:
         """The entries of a piece, in as few batches as possible, without the doubles by the stream's KEY."""
@@ -236,12 +290,13 @@ class GraphFlow:
                 elif rows := graph.parts(name):
                     result.answers[name] = rows
         all_of_them = saves or len(self._members) <= FEW
-        for name in self._members if all_of_them else {*result.answers, *joined} & self._members.keys():
-            graph = self._of[name]
-            result.books[name] = graph.ledger(name)
-            result.watermarks[name] = graph.watermark(name)
+        told = self._members if all_of_them else {*result.answers, *joined} & self._members.keys()
+        for graph in self._graphs:
+            names = [name for name in told if self._of[name] is graph]
+            result.books |= graph.ledgers(names)
+            result.watermarks |= graph.watermarks(names)
             if len(self._members) <= FEW:
-                result.works[name] = graph.work(name)
+                result.works |= {name: graph.work(name) for name in names}
         if saves:
             result.panes = {}
             for graph in self._graphs:
@@ -250,7 +305,7 @@ class GraphFlow:
 
 
 class _Declared:
-    """The declared sensors of all streams. There are no tables: queries that join them have logs of their own."""
+    """The declared sensors of all streams. Tables belong to the queries that join them."""
 
     def __init__(self) -> None:
         self.declared: dict[str, tuple[Sensor, ...]] = {}
@@ -262,3 +317,19 @@ class _Declared:
     def sensors(self, stream: Stream) -> Sequence[Sensor]:
         """The declared sensors of a stream."""
         return self.declared.get(stream.name.lower(), ())
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """The first versions of a query's tables, by lower-case name, and the declared sensors."""
+
+    first: Mapping[str, pl.DataFrame]
+    declared: _Declared
+
+    def table(self, table: Table) -> pl.DataFrame:
+        """The first version of a table."""
+        return self.first[table.name.lower()]
+
+    def sensors(self, stream: Stream) -> Sequence[Sensor]:
+        """The declared sensors of a stream."""
+        return self.declared.sensors(stream)

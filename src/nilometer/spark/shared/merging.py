@@ -21,11 +21,13 @@ def merged(results: Sequence[RoundResult]) -> RoundResult:
     first = results[0]
     whole = RoundResult(first.number, first.offsets, first.merged, way=first.way)
     whole.milliseconds = sum(result.milliseconds for result in results)
+    whole.spent = tuple(spent for result in results for spent in result.spent)
     answers: dict[str, list[list[Rows]]] = {}
     for part, result in enumerate(results):
         whole.failures |= result.failures
         whole.analyses |= {name: text for name, text in result.analyses.items() if name not in whole.analyses}
         whole.watermarks |= result.watermarks
+        whole.frontiers |= result.frontiers  # the doors of every part see all rows
         for name, rows in result.answers.items():
             answers.setdefault(name, []).append(rows)
         for name, book in result.books.items():

@@ -1,6 +1,6 @@
 """Plans the rounds of a pipeline from record headers and changes: which stretches of the logs each group reads next.
 
-A group stands at one place of its streams' logs. Groups that come to the same place of the same streams become one. A
+A group whose query waits for a version of a table reads nothing. A group stands at one place of its streams' logs. Groups that come to the same place of the same streams become one. A
 query that is behind has a group of its own and holds up nobody: each group reads up to `max_rows` rows in a round.
 """
 
@@ -14,7 +14,7 @@ from nilometer.errors import DataError
 from nilometer.log import LogDirectory, Offset
 from nilometer.spark.admission import Admission
 from nilometer.spark.places import Places
-from nilometer.spark.shared.changes import Change, ChangeReader, Join, Leave
+from nilometer.spark.shared.changes import Change, ChangeReader, Hold, Join, Leave, Refresh
 from nilometer.spark.shared.rounds import Round, Stretch
 
 
@@ -26,6 +26,8 @@ class _Group:
     admission: Admission
     places: Places
     members: set[str]
+    apart: bool = False
+    held: bool = False
     offsets: dict[str, Offset] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -89,6 +91,10 @@ class RoundPlanner:
                 group.members.discard(change.name)
                 if not group.members:
                     del self._groups[group.number]
+        if isinstance(change, Hold | Refresh):
+            for group in self._groups.values():
+                if change.name in group.members:
+                    group.held = isinstance(change, Hold)
         if not isinstance(change, Join):
             return []
         logs = {name: self._logs.log(stream) for name, stream in change.streams.items()}
@@ -97,6 +103,7 @@ class RoundPlanner:
             Admission(change.streams, logs),
             Places.at(change.state_at),
             {member.name for member in change.members},
+            change.apart,
         )
         self._groups[group.number] = group
         return self._read_again(group, change.committed)
@@ -117,6 +124,8 @@ class RoundPlanner:
 
     def _read(self, group: _Group) -> list[Stretch]:
         """What a group reads in this round."""
+        if group.held:
+            return []
         end = group.admission.latest(group.places, self._max_rows)
         return [] if end == group.places else self._stretch(group, end)
 
@@ -127,10 +136,11 @@ class RoundPlanner:
         return [Stretch(group.number, pieces)]
 
     def _merge(self) -> list[tuple[int, int]]:
-        """Let groups that have come to the same place become one. The eldest stays."""
+        """Let groups that have come to the same place become one. The eldest stays. A query that joins tables stays alone:
+        the versions that it meets are its own."""
         found: list[tuple[int, int]] = []
         at: dict[object, _Group] = {}
-        for group in list(self._groups.values()):
+        for group in [group for group in self._groups.values() if not group.apart]:
             other = at.setdefault(tuple(sorted(group.offsets.items())), group)
             if other is not group:
                 other.members |= group.members

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.ledger import QueryLedger
@@ -16,6 +17,7 @@ from nilometer.errors import NilometerError
 from nilometer.log import Offset
 from nilometer.spark.admission import Piece
 from nilometer.spark.shared.changes import Change, Panes
+from nilometer.spark.shared.packed_results import packed, unpacked
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,16 @@ class Round:
         return sum(piece.rows for stretch in self.stretches for piece in stretch.pieces)
 
 
+@dataclass(frozen=True)
+class Spent:
+    """The microseconds of each query's own operators in one part, of all the work there, and those that have passed, since
+    the last account."""
+
+    times: Mapping[str, int]
+    busy: int
+    elapsed: int
+
+
 @dataclass
 class RoundResult:
     """The outcome of a round.
@@ -63,10 +75,14 @@ class RoundResult:
         The state and the books of the queries that have left.
     panes
         The states of all queries after the round, if they were asked for.
+    frontiers
+        The greatest tick that a query whose tables have changed may have answered for.
     analyses
         The plans with the work of their operators that were asked for.
     watermarks
         The watermark of each query in `books`.
+    spent
+        The accounts of the parts, now and then.
     divided
         The queries whose state here is that of one part.
     works
@@ -83,8 +99,16 @@ class RoundResult:
     letters: dict[str, tuple[dict[str, object], ...]] = field(default_factory=dict)
     left: dict[str, tuple[Panes | None, QueryLedger]] = field(default_factory=dict)
     panes: dict[str, Panes] | None = None
+    frontiers: dict[str, int | None] = field(default_factory=dict)
     analyses: dict[str, str] = field(default_factory=dict)
     works: dict[str, Work] = field(default_factory=dict)
     divided: frozenset[str] = frozenset()
+    spent: tuple[Spent, ...] = ()
     milliseconds: float = 0.0
     way: str = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return packed(self.__dict__)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = unpacked(state)
