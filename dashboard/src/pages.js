@@ -4,6 +4,7 @@ import AlertsPage from './alerts/AlertsPage.svelte';
 import EditorPage from './editor/EditorPage.svelte';
 import FieldPage from './field/FieldPage.svelte';
 import QueriesPage from './queries/QueriesPage.svelte';
+import SpectrumPage from './spectrum/SpectrumPage.svelte';
 import StreamsPage from './streams/StreamsPage.svelte';
 
 export const PAGES = [
@@ -12,4 +13,5 @@ export const PAGES = [
   { id: 'editor', title: 'Editor', icon: 'M8 8l-4 4 4 4 M16 8l4 4-4 4 M13.5 5l-3 14', component: EditorPage },
   { id: 'streams', title: 'Streams', icon: 'M3 7c3-3 6 3 9 0s6 3 9 0 M3 12c3-3 6 3 9 0s6 3 9 0 M3 17c3-3 6 3 9 0s6 3 9 0', component: StreamsPage },
   { id: 'alerts', title: 'Alerts', icon: 'M6 16V11a6 6 0 0 1 12 0v5l1.5 2h-15L6 16Z M10 21h4', component: AlertsPage },
+  { id: 'spectrum', title: 'Spectrum', icon: 'M3 20h18 M5 20v-6 M9 20V5 M13 20v-9 M17 20v-4', component: SpectrumPage },
 ];

@@ -68,11 +68,10 @@ class Unit:
         columns, bodies = [], [places.astype("<i8").tobytes()]
         for name, text in self.columns.items():
             kind, _, size = text.partition("[")
-            returns = {"kind": kind, "size": int(size.removesuffix("]")) if size else None}
-            shape = (0, returns["size"]) if returns["size"] else (0,)
-            empty = np.zeros(shape, dtype=child.DTYPES.get(kind, object))
-            values, nulls = child.taken(given[name] if count else empty, count, returns)
-            column = dict(returns)
+            length = int(size.removesuffix("]")) if size else None
+            column: dict[str, Any] = {"kind": kind, "size": length}
+            empty = np.zeros(0 if length is None else (0, length), dtype=child.DTYPES.get(kind, object))
+            values, nulls = child.taken(given[name] if count else empty, count, column)
             if kind == "STRING":
                 column["values"] = list(values)
             else:

@@ -34,7 +34,9 @@ def unit(node: TableFunction, rows: Sequence[Row], _first_tick: int | None, wate
             ]
             found = process.update(arguments, 1)
             for place in range(len(found.places)):
-                columns = [None if nulls[place] else values[place] for values, nulls in found.columns]
+                columns: list[Any] = [
+                    None if nulls[place] else values[place] for values, nulls in found.columns
+                ]
                 plain = [one.tolist() if hasattr(one, "tolist") else one for one in columns]
                 named = (row.time, row.id, *(tuple(one) if isinstance(one, list) else one for one in plain))
                 values = dict(zip(node.schema.names, named, strict=True))
