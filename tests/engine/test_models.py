@@ -129,3 +129,53 @@ def test_wrong_examples_and_vectors() -> None:
         db.execute("CREATE MODEL m FROM (SELECT k, v FROM s) USING TREE")
     with pytest.raises(DataError, match="vectors of 6 elements, not of 3"):
         classified(model_of("TREE").text(), np.zeros((1, 3)))
+
+
+def test_a_vector_of_another_length(tmp_path: Path) -> None:
+    (tmp_path / "library.csv").write_text("label,f\na,0 0\nb,5 5\n")
+    (tmp_path / "schema.sql").write_text(
+        "CREATE TABLE library (label STRING, f FLOAT[2]) STORED AT 'library.csv';\n"
+        "CREATE STREAM s (v FLOAT[2], w FLOAT[3]) PUSHED;\n"
+    )
+    (tmp_path / "s.csv").write_text("time,id,v,w\n2026-01-01T00:00:01Z,1,0 1,1 2 3\n")
+    db = nilometer.connect(tmp_path)
+    db.execute("CREATE MODEL m FROM (SELECT label, f FROM library) USING NEAREST 1")
+    for on in ("gateway", "reference"):
+        with pytest.raises(DataError, match="the model takes vectors of 2 elements, not of 3"):
+            db.sql("SELECT classify(m, w).label AS label FROM s").run(on=on)
+    with pytest.raises(NilometerError, match="the model 'm' takes vectors of 2 elements, not of 3"):
+        db.execute("CREATE QUERY q AS SELECT classify(m, w).label AS label FROM s")
+    db.execute("CREATE QUERY q AS SELECT classify(m, v).label AS label FROM s")
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ("classify(nobody, v)", "no model 'nobody'"),
+        ("classify(s, v)", "'s' is no model"),
+        ("classify(s)", "'s' is no model"),
+        ("classify('m', x)", "classify takes a model and a vector, not FLOAT as argument 2"),
+    ],
+)
+def test_messages_speak_of_models(call: str, why: str) -> None:
+    db = nilometer.connect()
+    db.execute("CREATE STREAM s (v FLOAT[2], x FLOAT) PUSHED")
+    with pytest.raises(NilometerError, match=why):
+        db.sql(f"SELECT {call}.label AS label FROM s")
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("CLUSTERS(s, RADIUS 5)", "expected a column, found 'RADIUS'"),
+        (
+            "PATTERNS(s, x BREAKS (12, 35) EVERY 1 HOUR PERIOD 24) [RANGE 1 HOUR SLIDE 1 HOUR]",
+            "a window of 1 HOUR never holds a whole period of 1 DAY",
+        ),
+    ],
+)
+def test_messages_of_mining_functions(source: str, why: str) -> None:
+    db = nilometer.connect()
+    db.execute("CREATE STREAM s (x FLOAT) PUSHED")
+    with pytest.raises(NilometerError, match=why):
+        db.sql(f"SELECT * FROM {source}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nilometer.catalog import QueryDefinition
+from nilometer.engine.models import check_lengths
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError
 from nilometer.language import ast, print_statement
@@ -21,6 +22,7 @@ def query_definition(
     """A standing query as it is declared."""
     name, query = statement.name, statement.query
     found = Query(database, text, query, parameters).standing()
+    check_lengths(database, query, found.logical)
     streams = [node.stream for node in logical.walk_plan(found.logical) if isinstance(node, logical.Acquire)]
     if any(stream.name.lower() == name.lower() for stream in streams):
         raise ConfigurationError(f"'{name}' cannot read itself", hint="give one of them another name")

@@ -17,6 +17,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,9 @@ from nilometer.algebra.models import Model, read_model
 from nilometer.catalog import Table
 from nilometer.engine.query import Query
 from nilometer.errors import DataError, ResourceError
+from nilometer.expressions import Call, type_of
 from nilometer.language import ast, print_statement
+from nilometer.language.walk import walk
 from nilometer.types import INT, SECOND, STRING, Column, Kind
 
 if TYPE_CHECKING:
@@ -90,6 +93,40 @@ def write_model(database: Database, statement: ast.CreateModel, text: str) -> No
 def drop_model(database: Database, name: str) -> None:
     """Delete the model's file; its table is dropped as any other."""
     (_folder(database) / f"{name.lower()}.jsonl").unlink(missing_ok=True)
+
+
+def check_lengths(database: Database, query: ast.QueryNode, plan: object) -> None:
+    """Refuse a query that gives a model vectors of another length than those of its examples."""
+    models = {
+        source.name.lower()
+        for call in walk(query)
+        if isinstance(call, ast.FunctionCall) and call.name.lower() == "classify"
+        for source in walk(call.arguments[0])
+        if isinstance(source, ast.ExtentSource) and is_model(database.catalog.extent(source.name))
+    }
+    if len(models) != 1:
+        return  # which call is of which model is not in the plan; a row that does not fit is set aside
+    (name,) = models
+    elements = _kept(_folder(database) / f"{name}.jsonl").get("elements")
+    for size in sorted(_classified(plan)):
+        if elements is not None and size != elements:
+            raise DataError(
+                f"the model '{name}' takes vectors of {elements} elements, not of {size}",
+                hint="classify vectors like those of its examples, or fit it again: REPLACE MODEL",
+            )
+
+
+def _classified(part: object) -> set[int]:
+    """The lengths of the vectors that a plan classifies."""
+    found: set[int] = set()
+    if isinstance(part, Call) and part.function == "classify":
+        size = type_of(part.arguments[1]).size
+        found |= set() if size is None else {size}
+    if isinstance(part, tuple | list):
+        parts: list[object] = list(part)
+    else:
+        parts = [getattr(part, one.name) for one in fields(part)] if is_dataclass(part) else []
+    return found.union(*map(_classified, parts))
 
 
 def _folder(database: Database) -> Path:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from nilometer.algebra.table_function import Choice, TableFunction
 from nilometer.algebra.table_functions import TABLE_FUNCTIONS, UNIT
 from nilometer.language import ast
-from nilometer.language.cursor import QUOTED, STRING, WORD, Cursor
+from nilometer.language.cursor import FLOAT, INT, QUOTED, STRING, WORD, Cursor
 from nilometer.language.parse_bare_windows import parse_bare_window
 from nilometer.language.parse_expressions import parse_expression, parse_name, starts_query
 from nilometer.language.parse_group_windows import at_group_window, parse_group_window
@@ -220,12 +220,24 @@ def _columns(cursor: Cursor, function: TableFunction) -> tuple[ast.Name, ...]:
         if enough and cursor.at(",") and cursor.peek().kind not in (WORD, QUOTED):
             break
         if cursor.accept(","):
+            if not enough and _at_option(cursor, function):
+                cursor.fail("a column", hint=f"name {function.wants}: {function.example}")
             columns.append(parse_name(cursor))
         elif not enough:
             cursor.fail(hint=f"name {function.wants}: {function.example}")
         else:
             break
     return tuple(columns)
+
+
+def _at_option(cursor: Cursor, function: TableFunction) -> bool:
+    """Whether an option and its number stand here: `RADIUS 5`."""
+    for option in function.all_options:
+        words = option.word.split()
+        here = all(cursor.peek(place).key == word for place, word in enumerate(words))
+        if here and option.pieces and cursor.peek(len(words)).kind in (INT, FLOAT):
+            return True
+    return False
 
 
 def _flags_outside(function: TableFunction, settings: list[ast.Setting]) -> tuple[str, ...]:

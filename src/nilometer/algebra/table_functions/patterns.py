@@ -14,16 +14,18 @@ from nilometer.algebra.table_function import (
     BY_SOURCE,
     REQUIRED,
     Divides,
+    Frame,
     FunctionCall,
     Option,
     OptionKind,
     Output,
+    Refusal,
     TableFunction,
     Undivided,
     Windowing,
 )
 from nilometer.algebra.table_functions.sequences import EVERY, FILL, SYMBOL_OPTIONS, refuses_symbols
-from nilometer.types import FLOAT, INT, STRING, Column, Schema
+from nilometer.types import FLOAT, INT, STRING, Column, Schema, format_duration
 
 ACROSS = "ACROSS SOURCES"
 MOST_SEGMENTS = 100_000
@@ -46,6 +48,26 @@ def _columns(call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
 
 def _divides(call: FunctionCall, _input: Schema) -> Divides:
     return Undivided("counts the segments of all sources together") if call[ACROSS] else BY_SOURCE
+
+
+def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
+    found = refuses_symbols(call, input)
+    if found is not None:
+        return found
+    period, every, window = call["PERIOD"], call["EVERY"], call.window
+    if (
+        isinstance(window, Frame)
+        and window.start is not None
+        and isinstance(period, int)
+        and isinstance(every, int)
+    ):
+        whole, length = period * every, window.start - window.end
+        if length < whole:
+            return Refusal(
+                f"a window of {format_duration(length)} never holds a whole period of {format_duration(whole)}",
+                "write a longer RANGE, such as ten periods, or a smaller PERIOD or EVERY",
+            )
+    return None
 
 
 PATTERNS = TableFunction(
@@ -96,5 +118,5 @@ PATTERNS = TableFunction(
     unbounded=True,
     wants="the column of the symbols",
     window_hint="[RANGE 28 DAYS SLIDE 1 DAY]: how far back, and how often",
-    refuses=refuses_symbols,
+    refuses=_refuses,
 )

@@ -20,6 +20,7 @@ NUMBER: Final = _argument("a number (INT or FLOAT)", "numbers (INT or FLOAT)", K
 AMOUNT: Final = _argument("a number or a duration", "numbers or durations", *NUMBER.kinds, Kind.DURATION)
 WHOLE: Final = _argument("a whole number (INT)", "whole numbers (INT)", Kind.INT)
 TEXT: Final = _argument("a STRING", "STRINGs", Kind.STRING)
+MODEL: Final = _argument("a model", "models", Kind.STRING)
 PLACE: Final = _argument("a POINT", "POINTs", Kind.POINT)
 _ORDER = "with an order (INT, FLOAT, STRING, BOOLEAN or TIME)"
 ORDERED: Final = _argument(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from nilometer.catalog.functions.arguments import FIELD_NAME, STRUCT, TEXT, VECTOR
+from nilometer.catalog.functions.arguments import FIELD_NAME, MODEL, STRUCT, VECTOR
 from nilometer.catalog.functions.signature import FunctionKind, FunctionSignature
 from nilometer.catalog.functions.type_rules import always, first
 from nilometer.types import FLOAT, STRING, Column, Kind, Type, struct_of
@@ -28,7 +28,7 @@ MODELS: Final[tuple[FunctionSignature, ...]] = (
     FunctionSignature(
         "classify",
         FunctionKind.SCALAR,
-        (TEXT, VECTOR),
+        (MODEL, VECTOR),
         always(CLASSIFIED),
         "what a model makes of a vector: label (NULL: none), confidence, second label and margin",
         "classify(hazmat, counts).label",

@@ -28,6 +28,7 @@ from nilometer.plan.bind.aggregates import bind_aggregate
 from nilometer.plan.bind.casts import as_text, bind_cast
 from nilometer.plan.bind.foreign_names import FOREIGN_CONSTANTS, FOREIGN_FUNCTIONS
 from nilometer.plan.bind.inside import inside_of
+from nilometer.plan.bind.model_calls import check_model
 from nilometer.plan.bind.parameters import length_of, parameter_literal, seconds_to_duration
 from nilometer.plan.bind.places import bind_nearest
 from nilometer.plan.bind.python_calls import bind_python
@@ -605,6 +606,8 @@ class ExpressionBinder:
         if node.order or node.condition is not None:
             clause = "ORDER BY" if node.order else "FILTER"
             self.context.fail(f"{clause} belongs to aggregates, and {signature.name}() is none", node)
+        if signature.name == "classify":
+            check_model(self.context, node)
         arguments = [self.bind(argument) for argument in node.arguments]
         if signature.name in ("least", "greatest", "coalesce", "nullif") and arguments:
             arguments = self.unify(arguments, list(node.arguments))
