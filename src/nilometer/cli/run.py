@@ -137,6 +137,8 @@ def own(
                 stack.enter_context(_serve_http(owner, http, pushes))
             if not roster.queries and not roster.paused and not serving:
                 raise typer.Exit(1)
+            if serving and host_name(on) == "spark":
+                owner.lender.warm_aside()
             running = ", ".join(live.name for live in roster.queries)
             if serving:
                 message(

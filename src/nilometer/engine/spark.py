@@ -4,7 +4,9 @@ logs of its own."""
 from __future__ import annotations
 
 import atexit
+import contextlib
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,19 +32,28 @@ if TYPE_CHECKING:
 def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     """The whole answer, as one frame."""
     require_spark()
+    from nilometer.live.owner.borrowing import borrowed
+    from nilometer.live.owner.owner import OwnerGoneError
     from nilometer.spark.finite import run_at_once, run_finite
     from nilometer.spark.job import partitions_of
+    from nilometer.spark.settings import SparkSettings
 
-    session, settings = _session(query.database)
-    with tempfile.TemporaryDirectory(prefix="nilometer-") as folder:
-        ledgers = land_query(query, folder)
-        rows = settings.max_rows if batch_rows is None else batch_rows
-        job = job_over_logs(
-            query, settings.bucket_count, partitions_of(session), folder, ends=finished, max_rows=rows
-        )
-        landed = sum(ledger.received for ledger in ledgers.values())
-        small = finished and batch_rows is None and landed <= settings.max_rows
-        result = (run_at_once if small else run_finite)(session, job)
+    settings = SparkSettings.from_environment(query.database.data.base)
+    result = None
+    if not _has_session():
+        with borrowed(query.database.data.base, settings) as lent, contextlib.suppress(OwnerGoneError):
+            if lent is not None:
+                job, ledgers, small = _landed_job(
+                    query, finished, batch_rows, settings, lent.partitions, str(lent.place)
+                )
+                result = lent.run(job, at_once=small)
+    if result is None:
+        session, settings = _session(query.database)
+        with tempfile.TemporaryDirectory(prefix="nilometer-") as folder:
+            job, ledgers, small = _landed_job(
+                query, finished, batch_rows, settings, partitions_of(session), folder
+            )
+            result = (run_at_once if small else run_finite)(session, job)
     frame = pl.concat(result.frames) if result.frames else empty(dtypes(query.schema))
     books = {}
     for name, ledger in ledgers.items():
@@ -53,6 +64,23 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
     for name, count in result.counts.shed_of.items():
         books[name] = books.get(name, {}) | {"shed": count}
     return Answer(query.schema, frame, result.watermark, books)
+
+
+def _landed_job(
+    query: Query, finished: bool, batch_rows: int | None, settings: SparkSettings, partitions: int, place: str
+) -> tuple[Job, dict[str, Ledger], bool]:
+    """The job over the query's data, which is landed at a place; its books; and whether it is small enough for one batch."""
+    ledgers = land_query(query, place)
+    rows = settings.max_rows if batch_rows is None else batch_rows
+    job = job_over_logs(query, settings.bucket_count, partitions, place, ends=finished, max_rows=rows)
+    landed = sum(ledger.received for ledger in ledgers.values())
+    return job, ledgers, finished and batch_rows is None and landed <= settings.max_rows
+
+
+def _has_session() -> bool:
+    """Whether this process has a session of Spark already. Asked without importing PySpark, which takes a second."""
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
 
 
 def dataframe(query: Query, *, streaming: bool | None) -> DataFrame:

@@ -63,6 +63,8 @@ class SparkSettings:
     """Seconds from one micro-batch to the next; 0: the next begins as soon as there is something to read."""
     checkpoints: str | None = None
     """Where the queries' checkpoints are kept, a directory or a URL; by default beside their result logs."""
+    session_of: str | None = None
+    """The data directory whose `serve` lends its session for questions over files; by default that of the files."""
     log_level: str = "error"
     """The level from which on Spark's log messages are shown."""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -232,6 +234,7 @@ READERS: dict[str, Any] = {
     "task_rows": _number,
     "trigger": _seconds,
     "checkpoints": _word,
+    "session_of": _word,
     "log_level": _level,
 }
 NAMES = tuple(setting.name for setting in fields(SparkSettings) if setting.name != "options")

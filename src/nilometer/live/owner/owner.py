@@ -28,6 +28,7 @@ from nilometer.live.activity import Activities
 from nilometer.live.admission import Admission
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.owner.changes import Changes
+from nilometer.live.owner.lender import Lender
 from nilometer.live.owner.lock import Holder, OwnerLock, holder_of
 from nilometer.live.starts import BEGINNING, NOW, Start
 from nilometer.log.writer import BusyError
@@ -95,6 +96,7 @@ class Owner:
         self.giving_way = threading.Event()
         self.asked: dict[str, ClientQuery] = {}
         self.changes: Changes | None = None
+        self.lender = Lender(directory)
         self.watchers: list[Callable[[], None]] = []
         """Called in the loop after every turn; must not wait."""
         self._queue: deque[tuple[Callable[[], Any], Future[Any]]] = deque()

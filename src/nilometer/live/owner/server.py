@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import threading
 from collections.abc import Callable
@@ -178,7 +179,17 @@ class Session(threading.Thread):
             case "hello":
                 return {"release": version("nilometer"), "owner": str(owner.lock.holder)}, b""
             case "install":
+                if request.get("on") == "spark":
+                    owner.lender.warm()  # in this thread: the loop would wait for it
                 return self._install(request), b""
+            case "lend":
+                if owner.lock.holder.embedded:
+                    raise ConfigurationError("this owner is not there to stay")
+                return {"partitions": owner.lender.lend(request["settings"])}, b""
+            case "spark":
+                return owner.lender.run(
+                    Path(str(request["place"])), bool(request["at_once"]), self._gone
+                ), b""
             case "fetch":
                 return self._fetch(request)
             case "remove":
@@ -203,6 +214,15 @@ class Session(threading.Thread):
                 return {}, b""
             case other:
                 return owner.change(str(other), request), b""
+
+    def _gone(self) -> bool:
+        """Whether the client has gone, while it waits for a reply."""
+        try:
+            return bool(select.select([self._connection], [], [], 0)[0]) and not self._connection.recv(
+                1, socket.MSG_PEEK
+            )
+        except (OSError, ValueError):
+            return True
 
     def _install(self, request: dict[str, Any]) -> dict[str, Any]:
         if len(self._asked) >= QUERIES:
