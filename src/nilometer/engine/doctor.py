@@ -33,7 +33,16 @@ JAVA = 17
 """The oldest Java that Spark 4 takes."""
 SECONDS = 3.0
 """How long a host may take to answer."""
-PORTS = {"mqtt": 1883, "mqtts": 8883, "http": 80, "https": 443, "postgresql": 5432, "postgres": 5432}
+PORTS = {
+    "mqtt": 1883,
+    "mqtts": 8883,
+    "kafka": 9092,
+    "kafkas": 9092,
+    "http": 80,
+    "https": 443,
+    "postgresql": 5432,
+    "postgres": 5432,
+}
 PORTS |= {"smtp": 25, "smtps": 465}
 STA_UNSYNC = 0x40
 

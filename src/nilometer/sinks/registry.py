@@ -12,13 +12,19 @@ from nilometer.log.failpoints import Failpoint
 from nilometer.redaction import redacted
 from nilometer.sinks.sink import Origin, Sink
 
-FORMS = "parquet:DIR, jsonl:FILE, mqtt://host/topic, postgresql://host/database?table=x"
+FORMS = "parquet:DIR, delta:DIR, jsonl:FILE, mqtt://host/topic, kafka://host/topic, postgresql://host/database?table=x"
 
 
 def _parquet() -> type[Sink]:
     from nilometer.sinks.parquet import ParquetSink
 
     return ParquetSink
+
+
+def _delta() -> type[Sink]:
+    from nilometer.sinks.delta import DeltaSink
+
+    return DeltaSink
 
 
 def _json_lines() -> type[Sink]:
@@ -33,6 +39,12 @@ def _mqtt() -> type[Sink]:
     return MqttSink
 
 
+def _kafka() -> type[Sink]:
+    from nilometer.sinks.kafka import KafkaSink
+
+    return KafkaSink
+
+
 def _postgresql() -> type[Sink]:
     from nilometer.sinks.postgresql import PostgresqlSink
 
@@ -41,13 +53,16 @@ def _postgresql() -> type[Sink]:
 
 SCHEMES: dict[str, Callable[[], type[Sink]]] = {
     "parquet": _parquet,
+    "delta": _delta,
     "jsonl": _json_lines,
     "mqtt": _mqtt,
     "mqtts": _mqtt,
+    "kafka": _kafka,
+    "kafkas": _kafka,
     "postgresql": _postgresql,
     "postgres": _postgresql,
 }
-FILES = ("parquet", "jsonl")
+FILES = ("parquet", "delta", "jsonl")
 
 
 def sink_for(url: str, origin: Origin, failpoint: Failpoint | None = None) -> Sink:

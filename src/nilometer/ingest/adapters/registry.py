@@ -29,6 +29,12 @@ def _mqtt(stream: Stream, address: Address, clock: Clock, identity: str | None) 
     return MqttAdapter(stream, address, clock, identity)
 
 
+def _kafka(stream: Stream, address: Address, clock: Clock, identity: str | None) -> Adapter:
+    from nilometer.ingest.adapters.kafka import KafkaAdapter
+
+    return KafkaAdapter(stream, address, clock, identity)
+
+
 def _http(stream: Stream, address: Address, clock: Clock, _: str | None) -> Adapter:
     from nilometer.ingest.adapters.http_poll import HttpPollAdapter
 
@@ -55,6 +61,8 @@ GROUP = "nilometer.adapters"
 SCHEMES: dict[str, Maker] = {
     "mqtt": _mqtt,
     "mqtts": _mqtt,
+    "kafka": _kafka,
+    "kafkas": _kafka,
     "http": _http,
     "https": _http,
     "tcp": _tcp,
