@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from nilometer.cli.console import message, print_json, print_records
+from nilometer.cli.console import print_json, print_records
 from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.printable import printable_text
 
 
 def register(application: typer.Typer) -> None:
@@ -34,15 +35,20 @@ def peers(data: DataOption = None, json: JsonOption = False, catalog: CatalogOpt
         return
     me = found["me"]
     state = "a member" if found["member"] else "not yet a member"
-    message(f"{me['name']} at {me['address']}, {state} of the ring, owns the keys {found['owns']}")
+    _say(f"{me['name']} at {me['address']}, {state} of the ring, owns the keys {found['owns']}")
     for title in ("peers", "streams", "joins"):
         if found[title]:
-            message(f"\n{title}:")
+            _say(f"\n{title}:")
             print_records(found[title], False)
-    message("\nload: " + ", ".join(f"{name} {count:,}" for name, count in found["load"].items()))
+    _say("\nload: " + ", ".join(f"{name} {count:,}" for name, count in found["load"].items()))
     for reason, count in found["refused"].items():
-        message(f"refused {count}: {reason}")
+        _say(f"refused {count}: {reason}")
     for name, note in found["notes"].items():
-        message(f"{name}: {note}")
+        _say(f"{name}: {note}")
     if found["lost"]:
-        message(f"not reached: {', '.join(found['lost'])}")
+        _say(f"not reached: {', '.join(found['lost'])}")
+
+
+def _say(text: str) -> None:
+    """A line of the report: to the same place as its tables, so that a pager or a file has all of it in order."""
+    print(printable_text(text), flush=True)
