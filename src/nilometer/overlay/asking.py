@@ -40,12 +40,12 @@ class Asked:
         return height - rows.height
 
     def forget(self, watermarks: Mapping[str, int], slack: int) -> None:
-        """Drop the positions of results that no peer can find again: peers keep rows for a window and the slack."""
+        """Drop the positions of results that no peer can find again: peers keep rows for a window and some slack."""
         if self._seen is None or self._new < FORGETS_AT:
             return
         reached = [watermarks.get(one.stream.lower()) for one in self.plan.inputs]
         if all(one is not None for one in reached):
-            horizon = min(one for one in reached if one is not None) - 2 * self.plan.reach - 3 * slack
+            horizon = min(one for one in reached if one is not None) - 2 * self.plan.reach - 10 * slack
             self._seen = self._seen.filter(pl.col("@last") >= horizon)
             self._new = 0
 

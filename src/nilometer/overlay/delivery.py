@@ -11,6 +11,7 @@ message that was not acknowledged when the other failed, or was acknowledged by 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nilometer.overlay.messages import Message
@@ -141,6 +142,13 @@ class Delivery:
     def under_way(self) -> int:
         """How many messages are not yet acknowledged."""
         return sum(len(channel.flying) + len(channel.waiting) for channel in self._out.values())
+
+    def unacknowledged(self) -> Iterator[Message]:
+        """The messages that their receivers may not have."""
+        for channel in self._out.values():
+            for message, _, _ in channel.flying.values():
+                yield message
+            yield from channel.waiting
 
     def _acknowledged(self, sender: Contact, packet: Packet) -> None:
         channel = self._out.get(sender.address)

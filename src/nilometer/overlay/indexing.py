@@ -22,10 +22,11 @@ from nilometer.kernels.stable_hash import fold, hash_texts
 from nilometer.operators.value_hashes import hashes_of
 from nilometer.overlay.flow import Flow, beyond, fell_in_gap
 from nilometer.overlay.join_plan import Input
+from nilometer.overlay.messages import Put
 from nilometer.overlay.ring import Contact
 from nilometer.overlay.stage import KEY, Owned, time
 from nilometer.overlay.streams import Reached
-from nilometer.types import INT_MINIMUM
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM
 
 if TYPE_CHECKING:
     from nilometer.overlay.peer import Peer, Source
@@ -91,6 +92,15 @@ class Indexing:
         """Whether a stream is ours."""
         return stream in self._homes
 
+    def source(self, stream: str) -> Source | None:
+        """The readings of one of our streams."""
+        home = self._homes.get(stream)
+        return None if home is None else home.source
+
+    def watermark(self, stream: str) -> int:
+        """How far one of our streams has come."""
+        return self._homes[stream].reached.watermark
+
     def home(self, stream: str, source: Source, greatest: int | None) -> None:
         """A stream is ours from now on."""
         before = INT_MINIMUM if greatest is None else greatest
@@ -123,11 +133,12 @@ class Indexing:
                 self._index(home, index, uses, rows)
 
     def reached(self) -> dict[str, Reached]:
-        """How far our streams have come. Rows that are withheld are still to come."""
+        """How far our streams have come. Rows that are withheld, or that their owner may not have, are still to come."""
+        under_way = self._under_way()
         return {
             stream: Reached(
                 self._peer.now,
-                min([home.reached.watermark, *home.withheld.values()]),
+                min([home.reached.watermark, *home.withheld.values(), under_way.get(stream, INT_MAXIMUM)]),
                 home.reached.greatest,
                 home.reached.gap_from,
                 home.reached.gap_to,
@@ -201,6 +212,22 @@ class Indexing:
         gone = [rows for owner, rows, _ in self._sent if owner == peer]
         self._sent = [one for one in self._sent if one[0] != peer]
         return sum(rows.height for rows in gone)
+
+    def _under_way(self) -> dict[str, int]:
+        """The earliest time of the rows of each of our streams that no owner has acknowledged."""
+        sent = [
+            (message.index, message.rows)
+            for message in self._peer.delivery.unacknowledged()
+            if isinstance(message, Put) and not message.copy
+        ]
+        found: dict[str, int] = {}
+        for index, rows in [*sent, *self._peer.routes.unsent()]:
+            _, _, rest = index.partition("\n")
+            stream = rest.partition("\n")[0]
+            if index[0] not in "@#%" and stream in self._homes and rows.height:
+                earliest = int(rows.get_column(TIME).min())  # type: ignore[arg-type]
+                found[stream] = min(found.get(stream, earliest), earliest)
+        return found
 
     def _uses_of(self, stream: str) -> Iterator[tuple[str, list[Use]]]:
         for index, uses in self._uses.items():

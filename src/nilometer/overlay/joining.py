@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from nilometer.overlay.peer import Peer
 
 BATCH = 16_384
+CAREFUL = 4
+"""For so many times the slack, rows are kept after a takeover."""
 
 
 class Joining:
@@ -32,6 +34,7 @@ class Joining:
         self._recent: list[tuple[int, str, pl.DataFrame, bool]] = []
         self._known: set[str] = set()
         self._expired: dict[str, int] = {}
+        self._careful_until = 0
 
     @property
     def kept(self) -> int:
@@ -72,9 +75,11 @@ class Joining:
         self._recent = [one for one in self._recent if one[0] >= horizon]
         watermarks = peer.streams.watermarks()
         moved, self._expired = watermarks != self._expired, watermarks
+        # After a takeover rows come again: their partners wait longer.
+        slack = peer.settings.slack * (CAREFUL if peer.now < self._careful_until else 1)
         for flow in list(peer.flows.values()):
             for windows in flow.windows if moved else ():
-                windows.expire(watermarks, peer.settings.slack)
+                windows.expire(watermarks, slack)
             if flow.withheld and not peer.indexing.silent_inputs(flow):
                 withheld, flow.withheld = flow.withheld, {}
                 for stage, parts in withheld.items():
@@ -99,6 +104,7 @@ class Joining:
 
     def take_over(self, arc: Owned) -> None:
         """These keys are ours now: find the results of the copies, which their last owner may not have sent."""
+        self._careful_until = self._peer.now + CAREFUL * self._peer.settings.slack
         for flow in list(self._peer.flows.values()):
             for stage, windows in enumerate(flow.windows):
                 found = windows.results_of(arc)

@@ -32,6 +32,10 @@ class Routes:
         """How many rows wait until the owner of their key is known."""
         return sum(rows.height for _, rows in self._waiting)
 
+    def unsent(self) -> list[tuple[str, pl.DataFrame]]:
+        """The rows that wait, by index."""
+        return list(self._waiting)
+
     def put(self, index: str, rows: pl.DataFrame) -> None:
         """Send rows to the owners of their keys."""
         chord = self._chord

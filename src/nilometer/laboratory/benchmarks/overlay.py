@@ -78,7 +78,7 @@ class _Ring:
 
     def stop(self) -> dict[str, Any]:
         """Let both streams end at the same reading, and wait for all results."""
-        last = max(one.say("report")["sent"] for one in self.peers[:2]) + 10
+        last = max(one.say("pause")["sent"] for one in self.peers[:2])
         for one in self.peers[:2]:
             one.say(f"until {last}")
         with suppress(ResourceError):

@@ -12,7 +12,7 @@ import json
 import sys
 import time
 from functools import partial
-from threading import Thread
+from threading import Lock, Thread
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,7 @@ from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.peer import Peer, Settings
 from nilometer.overlay.ring import Contact, contact
 from nilometer.overlay.tcp import TcpPeer
-from nilometer.types import SECOND
+from nilometer.types import INT_MINIMUM, SECOND
 
 PLAN = JoinPlan.of([("X", ("k",)), ("Y", ("k",))], [((0, "k"), (1, "k"))], 5 * SECOND)
 PACE = 0.05
@@ -36,16 +36,19 @@ def now() -> int:
 class _Flow:
     """The readings of a stream, as they are due."""
 
+    whole_since = INT_MINIMUM
+
     def __init__(self, tcp: TcpPeer, stream: str) -> None:
         self._tcp, self._stream = tcp, stream
         self._frames: list[pl.DataFrame] = []
         self.count = 0
         self._over = False
+        self._turn = Lock()
         self.ends: int | None = None
         tcp.call(lambda: tcp.peer.home(stream, self))
 
     def since(self, moment: int) -> pl.DataFrame:
-        found = [one.filter(pl.col("@time") >= moment) for one in self._frames[-1200:]]
+        found = [one.filter(pl.col("@time") >= moment) for one in self._frames]
         return pl.concat(found) if found else pl.DataFrame()
 
     def go(self, start: int, rate: float) -> None:
@@ -53,21 +56,28 @@ class _Flow:
 
     def _run(self, start: int, rate: float) -> None:
         while not self._over:
-            moment = now()
-            due = int(max(0, moment - start) * rate / SECOND)
-            if self.ends is not None:
-                due = min(due, self.ends)
-            positions = np.arange(self.count, due, dtype=np.int64)
-            rows = pl.DataFrame(
-                {
-                    "@position": positions,
-                    "@time": start + (positions * SECOND / rate).astype(np.int64),
-                    "k": positions,
-                }
-            )
-            self.count = max(due, self.count)
+            with self._turn:
+                moment = now()
+                due = int(max(0, moment - start) * rate / SECOND)
+                if self.ends is not None:
+                    due = min(due, self.ends)
+                positions = np.arange(self.count, due, dtype=np.int64)
+                rows = pl.DataFrame(
+                    {
+                        "@position": positions,
+                        "@time": start + (positions * SECOND / rate).astype(np.int64),
+                        "k": positions,
+                    }
+                )
+                self.count = max(due, self.count)
             self._tcp.call(partial(self._offer, rows, moment))
             time.sleep(PACE)
+
+    def pause(self) -> int:
+        """Let no further reading flow. Returns how many have."""
+        with self._turn:
+            self.ends = self.count
+            return self.count
 
     def _offer(self, rows: pl.DataFrame, moment: int) -> None:
         if rows.height:
@@ -107,7 +117,7 @@ class _Found:
 
 def main(name: str, address: str, join: str, stream: str) -> None:
     """Run until the end of the commands."""
-    settings = Settings(slack=8 * SECOND, silent=30 * SECOND, patience=Patience(SECOND, 15))
+    settings = Settings(silent=30 * SECOND, patience=Patience(SECOND, 15))
     peer = Peer(contact(name, address), now(), settings)
     found = _Found(peer)
     tcp = TcpPeer(peer, KEY, now, found.turn)
@@ -123,6 +133,8 @@ def main(name: str, address: str, join: str, stream: str) -> None:
                 tcp.call(lambda: peer.ask(now(), "q", PLAN, 0))
             case "go" if flow is not None:
                 flow.go(int(arguments[0]), float(arguments[1]))
+            case "pause" if flow is not None:
+                answer = {"sent": flow.pause()}
             case "until" if flow is not None:
                 flow.ends = int(arguments[0])
             case "report":

@@ -16,7 +16,7 @@ from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.peer import Settings
 from nilometer.overlay.ring import Contact
 from nilometer.overlay.simulator import Network
-from nilometer.types import MILLISECOND, SECOND
+from nilometer.types import INT_MINIMUM, MILLISECOND, SECOND
 
 STEP = SECOND // 2
 
@@ -31,6 +31,8 @@ class Outage:
 
 
 class _Readings:
+    whole_since = INT_MINIMUM
+
     def __init__(self) -> None:
         self.rows = pl.DataFrame()
 

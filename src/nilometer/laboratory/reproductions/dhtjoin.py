@@ -52,6 +52,9 @@ def dhtjoin(largest: int | None = None) -> dict[str, Any]:
             f"traffic is the sum of {len(SEEDS)} runs of 300 s",
             "a put is counted with all its hops: half of log2 n to the key's predecessor, and one to its owner",
             "the paper's '30 tuples/second' is read both ways: of each stream, and of all ten; 4(b) and 4(c) use the second",
+            f"the bar of {BAR} is for the paper's default of 0.02 queries/s; each query adds a put to the tuples of each of its "
+            "streams, and none ends, so DHTJoin's share of RJoin's index grows with the query rate: at 0.1 queries/s a tuple "
+            "has 4.5 puts on average (30 queries, 3 of 10 streams each, half of the time), and RJoin's has 20",
             "each stream of a query of type 2 is put once, under the class with which it enters the pipeline; intermediate "
             "tuples and RJoin's rewritten queries are counted, and their hops taken as the formula's",
             "Fig. 5 is scaled down: 8 tuples a second, windows of 10 s and outages of 1 to 20 s for the paper's 400, 50 s and "
