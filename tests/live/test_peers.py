@@ -143,6 +143,46 @@ def test_a_stream_of_the_other_and_a_join_of_both(gateways: list[Gateway]) -> No
     until(gateways, lambda: not roof.peering.status()["joins"], "the question does not end")
 
 
+def test_an_aggregate_of_a_join_from_counts_and_sums_per_key(gateways: list[Gateway]) -> None:
+    """At each tick the answer is that of counting pairs; peers send no pair."""
+    roof, yard = gateways
+    until(gateways, lambda: yard.database.catalog.extent("roof") is not None, "the other's stream is unknown")
+    text = (
+        "RSTREAM SELECT COUNT(*) AS n, SUM(R.x) AS s, AVG(Y.x) AS a, MAX(Y.x) AS m "
+        "FROM roof R [RANGE 3 SECONDS SLIDE 1 SECOND], yard Y [RANGE 2 SECONDS SLIDE 1 SECOND] "
+        "WHERE R.site = Y.site AND R.x > 0"
+    )
+    live = yard.station.install(yard.database.sql(text))
+    assert "counts and sums" in yard.peering.notes[live.name]
+    until(gateways, lambda: bool(roof.peering.status()["joins"]), "the question does not arrive")
+    begin = int(time.time()) + 2
+    left = [(begin + 0.1 * n, n % 3, float(n - 2)) for n in range(40)]
+    right = [(begin + 0.15 * n, n % 2, float(n)) for n in range(30)]
+    roof.given += [*left, (begin + 30, 9, 1.0)]
+    yard.given += [*right, (begin + 30, 8, 1.0)]
+    found: list[dict[str, object]] = []
+
+    def came() -> bool:
+        found.extend(rows_of(live))
+        return len(found) >= 9
+
+    until(gateways, came, "answers are missing")
+    expected = []
+    for tick in range(begin, begin + 9):
+        pairs = [
+            (r, y)
+            for moment, site, r in left
+            for other, place, y in right
+            if site == place and r > 0 and tick - 3 < moment <= tick and tick - 2 < other <= tick
+        ]
+        ys = [y for _, y in pairs]
+        expected.append((len(pairs), sum(r for r, _ in pairs) if pairs else None, max(ys, default=None)))
+    assert [(row["n"], row["s"], row["m"]) for row in found[:9]] == expected
+    averages = [row["a"] for row in found if row["n"]]
+    assert averages
+    assert all(isinstance(one, float) for one in averages)
+
+
 def test_a_stream_of_peers_needs_peers(tmp_path: Path) -> None:
     (tmp_path / "schema.sql").write_text("CREATE STREAM roof (x FLOAT) PUSHED;\n")
     database = nilometer.connect(tmp_path)

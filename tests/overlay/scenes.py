@@ -12,13 +12,15 @@ from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.peer import Peer, Settings
 from nilometer.overlay.ring import Contact
 from nilometer.overlay.simulator import Faults, Network
-from nilometer.types import MILLISECOND, SECOND
+from nilometer.types import INT_MINIMUM, MILLISECOND, SECOND
 
 Row = dict[str, Any]
 
 
 class Memory:
     """A stream's readings, which outlive the process of its home, as a log does."""
+
+    whole_since = INT_MINIMUM
 
     def __init__(self) -> None:
         self.rows = pl.DataFrame()

@@ -146,7 +146,7 @@ class Conditions:
         return kept.rename({new: old for old, new in qualified.items()})
 
 
-def without_join(plan: physical.Node, node: physical.WindowJoin, instead: physical.Node) -> physical.Node:
+def without_join(plan: physical.Node, node: physical.Node, instead: physical.Node) -> physical.Node:
     """The plan with the stream of results in the place of the join."""
     if plan is node:
         return instead

@@ -47,8 +47,11 @@ from nilometer.overlay.messages import (
 )
 from nilometer.overlay.ring import Contact, in_arc, in_arcs
 from nilometer.overlay.routes import Routes
-from nilometer.overlay.stage import KEY
+from nilometer.overlay.stage import KEY, Owned
 from nilometer.overlay.streams import Reached, Streams
+from nilometer.overlay.tally.asked_tally import TallyAsked
+from nilometer.overlay.tally.tallies import MARK, Prepare, Tallies, TallyQuery, as_they_are
+from nilometer.overlay.tally.tally_plan import TallyPlan
 from nilometer.types import SECOND
 
 
@@ -57,6 +60,10 @@ class Source(Protocol):
 
     def since(self, moment: int) -> pl.DataFrame:
         """All readings of this time and later, as far as they were offered."""
+
+    @property
+    def whole_since(self) -> int:
+        """The time from which on no reading is missing here."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,8 @@ class Peer:
         *,
         select: Select = lambda _, rows: rows,
         plan_of: Callable[[dict[str, Any]], JoinPlan] = lambda notice: JoinPlan.from_json(notice["plan"]),
+        prepare: Prepare = as_they_are,
+        tally_of: Callable[[dict[str, Any]], TallyPlan] = lambda notice: TallyPlan.from_json(notice["plan"]),
     ) -> None:
         self.settings = settings = settings or Settings()
         self.me = me
@@ -122,7 +131,8 @@ class Peer:
         self.now = 0
         self.indexing = Indexing(self, select)
         self.joining = Joining(self, select)
-        self._plan_of = plan_of
+        self.tallies = Tallies(self, prepare)
+        self._plan_of, self._tally_of = plan_of, tally_of
         self._early: list[tuple[Contact, Put]] = []
         self._arc: int | None = None
         self._heir: Contact | None = None
@@ -148,7 +158,7 @@ class Peer:
         self.chord.leave()
         self._work()
         if self._heir is not None:
-            self.joining.hand_over(self._heir, lambda keys: np.ones(len(keys), dtype=np.bool_))
+            self._hand_over(self._heir, lambda keys: np.ones(len(keys), dtype=np.bool_))
         self._work()
 
     def receive(self, now: int, packet: Packet) -> None:
@@ -168,6 +178,7 @@ class Peer:
             self._send(self.chord.successors[0], Pull())
         self.indexing.tick()
         self.joining.tick()
+        self.tallies.tick()
         for asked in self.asked.values():
             asked.forget(self.streams.watermarks(), self.settings.slack)
         if now - self._beaten >= self.settings.heartbeat:
@@ -180,11 +191,13 @@ class Peer:
         """Readings of a stream whose home this is, which `Source.since` has from now on, and its watermark after them."""
         self.now = max(now, self.now)
         self.indexing.offer(stream.lower(), rows, watermark)
+        self.tallies.offer(stream.lower(), rows)
         self._work()
 
     def home(self, stream: str, source: Source, greatest: int | None = None) -> None:
         """This peer is the home of a stream; `greatest` is the greatest time that it sent in an earlier life."""
         self.indexing.home(stream.lower(), source, greatest)
+        self.tallies.home(stream.lower())
 
     def ask(
         self, now: int, query: str, plan: JoinPlan, start: int, fields: dict[str, Any] | None = None
@@ -194,6 +207,25 @@ class Peer:
         self.asked.setdefault(query, Asked(plan))
         me = [self.me.id, self.me.name, self.me.address]
         notice = {"id": query, "kind": "query", "asker": me, "start": start, "plan": plan.as_json()}
+        self.notices.publish(notice | (fields or {}))
+        self._work()
+
+    def ask_tally(
+        self,
+        now: int,
+        query: str,
+        plan: TallyPlan,
+        start: int,
+        fields: dict[str, Any] | None = None,
+        *,
+        again: bool = False,
+    ) -> None:
+        """Ask the ring for an aggregate of a join. `again`: it was asked in an earlier life of this peer."""
+        self.now = max(now, self.now)
+        first = None if again else plan.ticks(start, start + plan.slide)[0]
+        self.tallies.asked.setdefault(query, TallyAsked(plan, first, self.settings.slack))
+        me = [self.me.id, self.me.name, self.me.address]
+        notice = {"id": query, "kind": "tally", "asker": me, "start": start, "plan": plan.as_json()}
         self.notices.publish(notice | (fields or {}))
         self._work()
 
@@ -207,6 +239,8 @@ class Peer:
         """End a question everywhere. The notice stays ten times as long as the longest window."""
         self.now = max(now, self.now)
         reach = self.queries[query].plan.reach if query in self.queries else 0
+        if query in self.tallies.queries:
+            reach = self.tallies.queries[query].plan.width
         until = now + 10 * max(reach, self.settings.slack)
         self.notices.publish({"id": f"drop {query}", "kind": "drop", "query": query, "until": until})
         self._work()
@@ -255,6 +289,10 @@ class Peer:
     def send_rows(self, peer: Contact, index: str, rows: pl.DataFrame) -> None:
         """Send rows to a certain peer."""
         self._send(peer, Put(index, rows))
+
+    def send_to(self, peer: Contact, message: Message) -> None:
+        """Send a message of a part."""
+        self._send(peer, message)
 
     # ---- events ------------------------------------------------------------------------------------------------------
 
@@ -311,17 +349,28 @@ class Peer:
                 flow = self.flows.setdefault(plan.identity, Flow(plan, self.settings.most_rows))
                 flow.queries[query.id] = query
                 self.indexing.changed(query.start)
+            case "tally" if notice["id"] not in self.dropped:
+                try:
+                    tally = self._tally_of(notice)
+                except Exception as error:
+                    self.books.refused.append(f"{notice['id']}: {error}")
+                    return
+                self.tallies.begin(
+                    TallyQuery(notice["id"], Contact(*notice["asker"]), notice["start"], tally)
+                )
             case "drop":
                 self._drop(notice["query"])
             case "recover":
                 self._send_again(notice)
-        if notice["kind"] not in ("query", "drop", "recover") or notice["kind"] == "query":
+        if notice["kind"] not in ("drop", "recover"):
             self.others.append(notice)
 
     def _drop(self, name: str) -> None:
         self.dropped.add(name)
         self.notices.known.pop(name, None)
         query = self.queries.pop(name, None)
+        self.asked.pop(name, None)
+        self.tallies.end(name)
         self.others.append({"kind": "dropped", "id": name})
         if query is not None:
             flow = self.flows[query.plan.identity]
@@ -355,7 +404,7 @@ class Peer:
     def _send_held(self) -> None:
         held, self._held = self._held, []
         for asker, results in held:
-            if results.query in self.queries:
+            if results.query in self.queries or results.query in self.tallies.queries:
                 self._send(asker, results)
 
     def _look_at_arc(self) -> None:
@@ -367,10 +416,10 @@ class Peer:
             new = chord.after
             if before is not None and chord.predecessor is not None and _shrank(before, new, self.me.id):
                 # The one that came between us and our old predecessor owns those keys now.
-                self.joining.hand_over(chord.predecessor, lambda keys: in_arcs(keys, before, new))
+                self._hand_over(chord.predecessor, lambda keys: in_arcs(keys, before, new))
             else:
                 upto = self.me.id if before is None or before == self.me.id else before
-                self.joining.take_over(lambda keys: in_arcs(keys, new, upto))
+                self._take_over(lambda keys: in_arcs(keys, new, upto))
                 if self.settings.replicas and chord.successors:
                     self._recover({"after": new, "upto": upto})
         copies_at = chord.successors[: self.settings.replicas]
@@ -378,7 +427,20 @@ class Peer:
             for peer in copies_at:
                 if peer not in self._copies_at:
                     self.joining.copy_all(peer)
+                    for index, rows in self.tallies.kept_of(self.owned):
+                        self.send_copy(peer, index, rows)
             self._copies_at = copies_at
+
+    def _hand_over(self, peer: Contact, arc: Owned) -> None:
+        self.joining.hand_over(peer, arc)
+        for index, rows in self.tallies.kept_of(arc):
+            self._send(peer, Put(index, rows))
+
+    def _take_over(self, arc: Owned) -> None:
+        self.joining.take_over(arc)
+        self.tallies.take_over()
+        for index, rows in self.tallies.kept_of(arc):
+            self.send_copies(index, rows)
 
     def _recover(self, what: dict[str, Any]) -> None:
         self._numbers += 1
@@ -389,10 +451,12 @@ class Peer:
     def _send_again(self, notice: dict[str, Any]) -> None:
         if "query" in notice:
             self.joining.results_again(notice["query"])
+            self.tallies.results_again(notice["query"])
             return
         after, upto = int(notice["after"]), int(notice["upto"])
         self.indexing.send_again(lambda keys: in_arcs(keys, after, upto))
         self.joining.send_again(lambda keys: in_arcs(keys, after, upto))
+        self.tallies.send_again(lambda keys: in_arcs(keys, after, upto))
 
     def _beat(self) -> None:
         for stream, said in self.indexing.reached().items():
@@ -408,7 +472,7 @@ class Peer:
 
     def _put(self, owner: Contact, index: str, rows: pl.DataFrame) -> None:
         if owner == self.me:
-            self.joining.take_rows(index, rows, copy=False)
+            self._keep_rows(index, rows, copy=False)
         else:
             if not self.settings.replicas:
                 self.indexing.note_sent(owner, index, rows)
@@ -423,11 +487,17 @@ class Peer:
             self.routes.put(put.index, stray)
             rows = rows.filter(mine)
         if rows.height:
-            self.joining.take_rows(put.index, rows, copy=put.copy)
+            self._keep_rows(put.index, rows, copy=put.copy)
+
+    def _keep_rows(self, index: str, rows: pl.DataFrame, *, copy: bool) -> None:
+        if index.startswith(MARK):
+            self.tallies.take_rows(index, rows, copy=copy)
+        else:
+            self.joining.take_rows(index, rows, copy=copy)
 
     def _take_results(self, query: str, rows: pl.DataFrame) -> None:
         asked = self.asked.get(query)
-        if asked is not None:
+        if not self.tallies.take_results(query, rows) and asked is not None:
             self.books.doubles += asked.take(rows)
 
     def _send(self, peer: Contact, message: Message) -> None:

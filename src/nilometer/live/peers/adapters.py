@@ -98,19 +98,20 @@ class RemoteAdapter(Adapter):
 
 
 class ResultsAdapter(Adapter):
-    """The source of a join's results."""
+    """The source of a join's results, or of the answers of an aggregate."""
 
     def __init__(self, stream: Stream, clock: Clock) -> None:
         super().__init__(stream, clock)
         self.wake: Wake = Wake()
-        self._waiting: deque[pl.DataFrame] = deque()
+        self._waiting: deque[tuple[pl.DataFrame, int]] = deque()
+        self.promised = 0
 
     def open(self) -> None:
         """Results come by themselves."""
 
-    def came(self, rows: pl.DataFrame) -> None:
-        """Results have come, in the columns of the stream."""
-        self._waiting.append(rows)
+    def came(self, rows: pl.DataFrame, promise: int = 0) -> None:
+        """Results have come, in the columns of the stream; after them none is earlier than `promise`."""
+        self._waiting.append((rows, promise))
         self.wake.set()
 
     def read(self) -> ReadResult:
@@ -118,8 +119,11 @@ class ResultsAdapter(Adapter):
         self.wake.clear()
         if not self._waiting:
             return self.nothing()
-        rows = pl.concat(list(self._waiting))
+        rows = pl.concat([rows for rows, _ in self._waiting])
+        self.promised = max(self.promised, *(promise for _, promise in self._waiting))
         self._waiting.clear()
+        if not rows.height:
+            return self.nothing()
         return ReadResult(Status.NEW_VALUE, conformed(self.stream, rows), arrived=self.clock())
 
 

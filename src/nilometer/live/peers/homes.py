@@ -17,7 +17,7 @@ from nilometer.errors import NilometerError
 from nilometer.log.reader import Cursor
 from nilometer.overlay.messages import Message, Shipped, Subscribe
 from nilometer.overlay.ring import Contact
-from nilometer.types import SECOND
+from nilometer.types import INT_MINIMUM, SECOND
 
 if TYPE_CHECKING:
     from nilometer.live.station import Station
@@ -50,6 +50,8 @@ class Readings:
     def __init__(self) -> None:
         self._frames: list[pl.DataFrame] = []
         self._height = 0
+        self.whole_since = INT_MINIMUM
+        """The time from which on no reading is missing here."""
 
     def add(self, rows: pl.DataFrame, watermark: int) -> None:
         """New readings."""
@@ -59,7 +61,9 @@ class Readings:
         while self._frames and (
             self._height > MOST_ROWS or self._frames[0].get_column("@time").max() < watermark - KEPT  # type: ignore[operator]
         ):
-            self._height -= self._frames.pop(0).height
+            gone = self._frames.pop(0)
+            self._height -= gone.height
+            self.whole_since = max(self.whole_since, int(gone.get_column("@time").max()) + 1)  # type: ignore[arg-type]
 
     def since(self, moment: int) -> pl.DataFrame:
         """The readings of this time and later."""
@@ -83,6 +87,9 @@ class JoinHome:
             for frame in log.scan(first, ["@position", *log.columns])
             if frame.height
         ]
+        if first > log.start.position and self.before:
+            # Readings before these are in the log, and not here.
+            self.readings.whole_since = int(self.before[0].get_column("@time").max()) + 1  # type: ignore[arg-type]
 
     def _accept(self, rows: pl.DataFrame, position: int) -> pl.DataFrame:
         numbered = rows.with_columns(

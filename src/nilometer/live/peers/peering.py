@@ -29,6 +29,7 @@ from nilometer.ingest.adapters import Adapter, Clock
 from nilometer.live.declarations import CompiledQuery
 from nilometer.live.identity import identity_of
 from nilometer.live.peers.adapters import RemoteAdapter, ResultsAdapter
+from nilometer.live.peers.answers import TallyQuestion, answers_stream, over_answers
 from nilometer.live.peers.homes import Homes, JoinHome
 from nilometer.live.peers.streams import results_stream
 from nilometer.log.local_files import LocalFiles
@@ -47,9 +48,12 @@ from nilometer.overlay.overlaid import (
 from nilometer.overlay.peer import Peer, Settings
 from nilometer.overlay.ring import Contact, contact
 from nilometer.overlay.stage import position, time, value
+from nilometer.overlay.tally.overlaid_tally import Compiled, NotTalliedError, Tally, aggregate_in, node_of
+from nilometer.overlay.tally.tally_plan import TallyPlan
 from nilometer.overlay.tcp import TcpPeer, split_address
 from nilometer.overlay.wire import key_of
 from nilometer.plan import logical, physical
+from nilometer.plan.explain import explain_text
 from nilometer.types import DAY, SECOND, Schema, format_time
 
 if TYPE_CHECKING:
@@ -108,6 +112,16 @@ class Overlaid:
         return self
 
 
+@dataclass(frozen=True)
+class _Declared:
+    """The streams that a notice declares."""
+
+    streams: dict[str, Stream]
+
+    def extent(self, name: str) -> Stream | None:
+        return self.streams.get(name.lower())
+
+
 @dataclass
 class _Question:
     """A question of ours to the ring."""
@@ -128,9 +142,10 @@ class Peering:
         self._station, self._texts = station, texts
         self._files = LocalFiles(station.directory / ".nilometer")
         self._kept = self._read_kept()
-        self._conditions = Conditions()
+        self._conditions, self._tallies = Conditions(), Compiled()
         self._inbox: deque[tuple[str, Any]] = deque()
         self._questions: dict[str, _Question] = {}
+        self._aggregates: dict[str, TallyQuestion] = {}
         self._adapters: dict[str, RemoteAdapter] = {}
         self._joins: dict[str, set[str]] = {}
         self._lives: dict[str, tuple[int, int]] = {}
@@ -148,6 +163,8 @@ class Peering:
             Settings(replicas=options.replicas, patience=Patience(SECOND, 10), silent=15 * SECOND),
             select=self._conditions,
             plan_of=self._plan_of,
+            prepare=self._tallies,
+            tally_of=self._tally_of,
         )
         for text, home in self._kept["streams"]:
             self._declare(texts.stream_of(text), home)
@@ -167,6 +184,8 @@ class Peering:
         query = query_of(stream)
         if query is not None:
             made = ResultsAdapter(stream, clock)
+            if query in self._aggregates:
+                self._aggregates[query].take_adapter(made)
             question = self._questions.get(query)
             if question is not None:
                 question.adapter = made
@@ -184,13 +203,15 @@ class Peering:
         streams = physical.streams_of(query.physical)
         if not any(home_of(stream) for stream in streams.values()):
             return query
+        aggregate = aggregate_in(query.physical)
+        if aggregate is not None:
+            return self._overlay_aggregate(name, query, aggregate, streams)
         node = join_in(query.physical)
         reason = "it is no join by WINDOW" if node is None else why_not(node)
         if node is None or reason is not None:
             self.notes[name] = f"streams are shipped here: {reason}"
             return query
-        digest = hashlib.blake2b(f"{self.options.address}\0{name}\0{query.text}".encode(), digest_size=6)
-        identity = digest.hexdigest()
+        identity = self._identity(name, query)
         plan = self._conditions.know(node)
         peer = self._peer
         stream = results_stream(identity, node, plan, peer.settings.slack)
@@ -199,24 +220,60 @@ class Peering:
         self._questions[identity] = _Question(name, node, plan)
         started = self._kept["starts"].setdefault(identity, self._station.clock())
         self._keep()
-        fields = {
-            "text": query.text,
-            "join": text_of(node),
-            "identity": plan.identity,
-            "declarations": [self._texts.text_of(_plain(one)) for one in streams.values()],
-        }
+        fields = self._fields(query, text_of(node), plan.identity, streams)
         self._tcp.call(lambda: peer.ask(self._station.clock(), identity, plan, started, fields))
         self.notes[name] = f"peers join its streams (type {plan.kind})"
         columns = tuple(column for column in stream.columns if column.name.startswith("c"))
         leaf = physical.SpAcquire(stream, "J", columns)
         return Overlaid(query, without_join(query.physical, node, results_of(node, leaf)))
 
+    def _overlay_aggregate(
+        self, name: str, query: CompiledQuery, node: physical.AggregateInit, streams: dict[str, Stream]
+    ) -> CompiledQuery:
+        """The query over the answers of the ring, if peers can compute its aggregate from counts and sums per key."""
+        try:
+            tally = Tally(node)
+        except NotTalliedError as error:
+            self.notes[name] = f"streams are shipped here: {error}"
+            return query
+        identity, peer = self._identity(name, query), self._peer
+        plan = self._tallies.know(identity, tally)
+        stream = answers_stream(identity, node)
+        if self._station.database.catalog.extent(stream.name) is None:
+            self._station.database.catalog.add_stream(stream)
+        self._aggregates[identity] = TallyQuestion(name, node, plan, stream)
+        again = identity in self._kept["starts"]
+        started = self._kept["starts"].setdefault(identity, self._station.clock())
+        self._keep()
+        fields = self._fields(query, explain_text(node), plan.identity, streams)
+        self._tcp.call(
+            lambda: peer.ask_tally(self._station.clock(), identity, plan, started, fields, again=again)
+        )
+        self.notes[name] = "peers compute its aggregates from counts and sums per key"
+        return Overlaid(query, without_join(query.physical, node, over_answers(node, plan, stream)))
+
+    def _identity(self, name: str, query: CompiledQuery) -> str:
+        text = f"{self.options.address}\0{name}\0{query.text}"
+        return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+
+    def _fields(
+        self, query: CompiledQuery, text: str, identity: str, streams: dict[str, Stream]
+    ) -> dict[str, Any]:
+        return {
+            "text": query.text,
+            "join": text,
+            "identity": identity,
+            "declarations": [self._texts.text_of(_plain(one)) for one in streams.values()],
+        }
+
     def removed(self, name: str) -> None:
         """A query has ended."""
         self.notes.pop(name, None)
-        for identity, question in list(self._questions.items()):
+        asked: dict[str, _Question | TallyQuestion] = {**self._questions, **self._aggregates}
+        for identity, question in asked.items():
             if question.name == name:
-                del self._questions[identity]
+                self._questions.pop(identity, None)
+                self._aggregates.pop(identity, None)
                 self._kept["starts"].pop(identity, None)
                 self._keep()
                 self._tcp.post(lambda gone=identity: self._peer.drop(self._station.clock(), gone))  # type: ignore[misc]
@@ -232,12 +289,21 @@ class Peering:
                     self._take_mail(*what)
                 case "results":
                     self._take_results(*what)
+                case "answer":
+                    identity, tick, rows = what
+                    if identity in self._aggregates:
+                        self._aggregates[identity].came(tick, rows)
         self._homes.look(self._offer)
         for adapter in self._adapters.values():
             adapter.ask_again()
             if adapter.promised:
                 self._station.manager.heartbeat(adapter.stream.name, adapter.promised)
                 adapter.promised = 0
+        for aggregate in self._aggregates.values():
+            answers = aggregate.adapter
+            if answers is not None and answers.promised:
+                self._station.manager.heartbeat(aggregate.stream.name, answers.promised)
+                answers.promised = 0
         now = self._station.clock()
         if now - self._looked >= SECOND:
             self._looked = now
@@ -264,7 +330,7 @@ class Peering:
                         with suppress(CatalogError):
                             self._declare(self._texts.stream_of(text), place)
                     self._keep()
-            case "query":
+            case "query" | "tally":
                 catalog = self._station.database.catalog
                 found = [catalog.extent(one) for one in notice.get("streams", ())]
                 ours = [one for one in found if isinstance(one, Stream) and not is_of_peers(one)]
@@ -369,8 +435,14 @@ class Peering:
         moved = bool(peer.others or peer.mail)
         notices, peer.others = peer.others, []
         for notice in notices:
+            named: set[str] = set()
             if notice["kind"] == "query" and notice["id"] in peer.queries:
                 named = {one.stream for one in peer.queries[notice["id"]].plan.inputs}
+            elif notice["kind"] == "tally" and notice["id"] in peer.tallies.queries:
+                named = {one.stream for one in peer.tallies.queries[notice["id"]].plan.sides}
+            elif notice["kind"] == "dropped":
+                self._tallies.forget(notice["id"])
+            if named:
                 notice = notice | {"streams": sorted(named)}
             self._inbox.append(("notice", notice))
         mail, peer.mail = peer.mail, []
@@ -379,9 +451,13 @@ class Peering:
             for rows in asked.taken():
                 self._inbox.append(("results", (identity, rows)))
                 moved = True
+        for identity, tally in peer.tallies.asked.items():
+            for tick, rows in tally.taken():
+                self._inbox.append(("answer", (identity, tick, rows)))
+                moved = True
         if not self._asked_again and peer.chord.member and peer.notices.pulled:
             self._asked_again = True
-            for identity in peer.asked:
+            for identity in [*peer.asked, *peer.tallies.asked]:
                 peer.ask_again(self._station.clock(), identity)
         if moved:
             self._station.manager.bell.set()
@@ -400,18 +476,21 @@ class Peering:
 
     def _plan_of(self, notice: dict[str, Any]) -> JoinPlan:
         """The join of a notice. A peer that understands another join by the same text refuses it."""
-        declared = {
-            stream.name.lower(): stream for stream in map(self._texts.stream_of, notice["declarations"])
-        }
-
-        class Declared:
-            def extent(self, name: str) -> Stream | None:
-                return declared.get(name.lower())
-
-        plan = self._conditions.know(join_of(notice["join"], Declared()))
+        plan = self._conditions.know(join_of(notice["join"], self._declared(notice)))
         if plan.identity != notice["identity"]:
             raise ConfigurationError("another release understands this join otherwise")
         return plan
+
+    def _tally_of(self, notice: dict[str, Any]) -> TallyPlan:
+        """The aggregate of a notice."""
+        plan = self._tallies.know(notice["id"], Tally(node_of(notice["join"], self._declared(notice))))
+        if plan.identity != notice["identity"]:
+            raise ConfigurationError("another release understands this aggregate otherwise")
+        return plan
+
+    def _declared(self, notice: dict[str, Any]) -> _Declared:
+        streams = map(self._texts.stream_of, notice["declarations"])
+        return _Declared({stream.name.lower(): stream for stream in streams})
 
     def _status(self) -> dict[str, Any]:
         peer, chord = self._peer, self._peer.chord
@@ -459,9 +538,18 @@ class Peering:
                     "type": query.plan.kind,
                 }
                 for query in peer.queries.values()
+            ]
+            + [
+                {
+                    "query": tally.id,
+                    "asked by": tally.asker.name or tally.asker.address,
+                    "streams": ", ".join(one.stream for one in tally.plan.sides),
+                    "type": "aggregate",
+                }
+                for tally in peer.tallies.queries.values()
             ],
             "load": {
-                "rows kept": peer.joining.kept,
+                "rows kept": peer.joining.kept + peer.tallies.kept,
                 "rows indexed": books.indexed,
                 "rows withheld": books.withheld,
                 "intermediate": books.intermediate,
@@ -469,8 +557,9 @@ class Peering:
                 "copies": books.copies,
                 "doubles": books.doubles,
                 "overdue": peer.joining.overdue,
-                "shed": peer.joining.shed,
+                "shed": peer.joining.shed + peer.tallies.shed,
                 "lost": books.lost,
+                "lost ticks": peer.tallies.lost,
                 "shipped": self._homes.shipped,
             },
             "refused": dict(self._tcp.wire.refused) | dict.fromkeys(books.refused, 1),

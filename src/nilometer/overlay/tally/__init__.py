@@ -1,0 +1,1 @@
+"""Aggregates of joins among peers, from counts and sums per key."""
