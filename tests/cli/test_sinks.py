@@ -145,7 +145,7 @@ def test_what_cannot_be_is_said_at_once(run: Run, field: Path) -> None:
         (["run", "--to", "high"], "--to takes NAME=URL"),
         (["run", "--to", "other=jsonl:x"], "the queries that run are high, low"),
         (["run", "--only", "low", "--to", "high=jsonl:x"], "the queries that run are low"),
-        (["run", "--to", "high=kafka://host/x"], "is not a sink for answers"),
+        (["run", "--to", "high=gopher://host/x"], "is not a sink for answers"),
         (["run", "--to", "high=parquets:x"], "did you mean"),
         (["answers", "other", "--to", "jsonl:x"], "no standing query 'other'"),
         (["answers", "other", "--follow"], "no standing query 'other'"),
@@ -232,7 +232,7 @@ def test_delivering_in_python(field: Path, tmp_path: Path) -> None:
     assert database.deliver("high", to=f"jsonl:{tmp_path}/other") == 7
     way.close()
     with pytest.raises(ConfigurationError, match="is not a sink"):
-        open_routes(database, [("high", f"jsonl:{tmp_path}/high"), ("high", "kafka://x/y")])
+        open_routes(database, [("high", f"jsonl:{tmp_path}/high"), ("high", "gopher://x/y")])
     assert database.deliver("high", to=f"jsonl:{tmp_path}/high") == 0
     append(field, 12, 14)
     with Deliveries(open_routes(database, [("high", f"jsonl:{tmp_path}/high")])) as deliveries:

@@ -43,7 +43,7 @@ def answers(
             "--to",
             metavar="URL",
             help="Instead of printing, deliver the rows that this sink does not have yet: parquet:DIR, "
-            "jsonl:FILE, mqtt://host/topic, postgresql://host/database?table=x; may be repeated.",
+            "delta:DIR, jsonl:FILE, mqtt://host/topic, kafka://host/topic, postgresql://host/database?table=x; may be repeated.",
         ),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Wait for new answers, until Ctrl-C.")] = False,

@@ -40,7 +40,7 @@ ToOption = Annotated[
     typer.Option(
         "--to",
         metavar="NAME=URL",
-        help="Also deliver that query's answers to a sink: parquet:DIR, jsonl:FILE, mqtt://host/topic, "
+        help="Also deliver that query's answers to a sink: parquet:DIR, delta:DIR, jsonl:FILE, mqtt://host/topic, kafka://host/topic, "
         "postgresql://host/database?table=x; may be repeated.",
     ),
 ]
