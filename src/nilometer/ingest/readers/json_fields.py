@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,8 @@ class JsonFields:
         if each is not None:
             fitting += [*map(self._object.add, outside), self._object.add((*each, 0), self._item)]
         self._typed = all(fitting)
+        paths = [*inside, *outside] if each is None else [*inside, *outside, (*each, 0)]
+        self._no_list = _no_list(paths)
 
     def read(self, texts: pl.Series) -> JsonRows:
         """The readings of a batch of texts; a NULL has none."""
@@ -101,7 +105,7 @@ class JsonFields:
         return JsonRows(frames[0] if len(frames) == 1 else pl.concat(frames), broken)
 
     def _pieces(self, arrays: pl.Series, start: int, broken: dict[int, str]) -> Iterator[pl.DataFrame]:
-        if self._typed:
+        if self._typed and not (self._no_list and arrays.str.contains(self._no_list).any()):
             try:
                 yield self._decoded(arrays, start)
                 return
@@ -234,6 +238,10 @@ class JsonFields:
         return False
 
 
+_META = re.compile(r"[\\.+*?()|\[\]{}^$#&~-]")
+"""The characters that have a meaning in a pattern."""
+
+
 class _Tree:
     """The structure that paths expect: an object's fields, an array's items, or a text."""
 
@@ -269,6 +277,15 @@ class _Tree:
         if self.fields and not self.leaf:
             return isinstance(value, dict)
         return value is not None
+
+
+def _no_list(paths: Sequence[Path]) -> str | None:
+    """A pattern of texts in which a field whose items are read may be no array. Polars takes a single value for an array
+    of one; a path has no value there."""
+    steps = [pair for path in paths for pair in pairwise(path)]
+    names = {json.dumps(name) for name, item in steps if isinstance(name, str) and isinstance(item, int)}
+    quoted = "|".join(_META.sub(r"\\\g<0>", name) for name in sorted(names))
+    return rf"(?:{quoted})\s*:\s*[^\[\sn]" if names else None
 
 
 def as_arrays(texts: pl.Series) -> pl.Series:
