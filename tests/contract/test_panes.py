@@ -73,6 +73,7 @@ from nilometer.operators.table_outer_join import TableOuterJoin
 from nilometer.operators.time_window import TimeWindow
 from nilometer.operators.to_stream import ToStream
 from nilometer.operators.union import Union
+from nilometer.operators.unit import Unit
 from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 from nilometer.operators.window_join.outer import OuterWindowJoin
 from nilometer.operators.window_join.plan import Form
@@ -104,6 +105,7 @@ WHOLE = (
     ToStream,
     Totals,  # two of the candidates
     Union,
+    Unit,  # a unit saves its state as one
     WindowsJoin,
     WindowsTableJoin,
 )

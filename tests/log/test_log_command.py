@@ -12,7 +12,7 @@ import pytest
 
 from nilometer.cli import main as cli
 from nilometer.log import Letter, LogDirectory, LogSettings
-from nilometer.types import SECOND, parse_time
+from nilometer.types import SECOND, format_time, parse_time
 
 START = parse_time("2026-03-01T00:00:00Z")
 COLUMNS = {"time": pl.Int64(), "id": pl.Int64(), "at": pl.Struct({"x": pl.Float64(), "y": pl.Float64()})}
@@ -40,7 +40,7 @@ def field(tmp_path: Path) -> Path:
         log.writer.letters(
             [Letter(START, "lake/7", "no time", b'{"depth": \xff}'), Letter(None, "", "x", b"")]
         )
-        log.writer.demand({"sensor": 7, "interval": 1.5})
+        log.writer.demand({"time": START, "query": "deep", "event": "begin", "demand": "all of lake"})
     return tmp_path
 
 
@@ -123,8 +123,10 @@ def test_dead_letters(run) -> None:
 
 
 def test_demand(run) -> None:
-    assert run("demand", "lake")[1] == "sensor 7  interval 1.5\n"
-    assert json.loads(run("demand", "lake", "--json")[1]) == {"sensor": 7, "interval": 1.5}
+    shown = format_time(START)
+    assert run("demand", "lake")[1] == f"{shown}  begin deep: all of lake\n"
+    found = json.loads(run("demand", "lake", "--json")[1])
+    assert found == {"time": shown, "query": "deep", "event": "begin", "demand": "all of lake"}
     assert "nothing was ever demanded" in run("demand", "river")[2]
 
 

@@ -256,7 +256,11 @@ def test_fuzzed_payloads(folder: Path, turns: int) -> None:
     assert letters["count"].sum() == ledger.garbled + ledger.future
     assert (letters["reason"].str.len_chars() > 0).all()
     bodies = set(letters.filter(~letters["reason"].str.contains("ahead|without a time"))["payload"].to_list())
-    assert bodies <= rubbish
+    # A letter is a message, or one reading of it. A line of CSV has the header of its message before it; a record of SenML
+    # is resolved, and begins with its id.
+    sent = b"\n".join(rubbish)
+    parts = [body.rpartition(b"\n")[2] for body in bodies - rubbish]
+    assert [part for part in parts if part not in sent and not part.startswith(b'{"id":')] == []
     world.station.close()
     assert not LogDirectory(folder).log("river").verify().damages
 

@@ -3,6 +3,21 @@
 The unit is given rows in the order of (time, id, position), once the watermark has passed them. Rows without an id, or
 with a NULL among the columns that it takes, are left out. The state is what the unit saves, within the memory of its
 process, and the rows that wait for the watermark.
+
+>>> from nilometer.algebra.table_functions.unit import UNIT
+>>> from nilometer.types import FLOAT, INT, Column
+>>> options = {
+...     "USING": "nilometer.workers.example_unit:Differences",
+...     "WITH": (0.0,),
+...     "GIVES": "change FLOAT, travelled FLOAT",
+... }
+>>> call = FunctionCall(UNIT, "u", INT, ("a.x",), UNIT.settle(options), None)
+>>> logic = Unit(call, Schema((Column("a.x", FLOAT),))).build()
+>>> rows = [(0, 0, 7, 0, 1.0), (10, 10, 7, 1, 4.0)]  # tick, time, id, position, a.x
+>>> columns = frames.stream_dtypes(Schema((Column("a.x", FLOAT),)), INT)
+>>> logic.update(0, pl.DataFrame(rows, columns, orient="row"))
+>>> logic.advance(Progress(watermark=20, first_tick=0)).rows.select("u.time", "u.change").rows()
+[(0, 0.0), (10, 3.0)]
 """
 
 from __future__ import annotations
