@@ -18,11 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 from nilometer.live.control import folder_of
 from nilometer.log.private import make_directory
+from nilometer.plan import physical
+from nilometer.types import INT_MAXIMUM, INT_MINIMUM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from nilometer.dataflow.ledger import QueryLedger
     from nilometer.ingest.manager import StreamManager
+    from nilometer.live.live_query import LiveQuery
+    from nilometer.live.stored_tables import StoredTables
 
 FILE = "metrics.json"
 ALL = Path(".nilometer") / FILE
@@ -59,6 +64,45 @@ class QueryMetrics:
     tables_read: int = 0
     table_failures: int = 0
     sessions_lost: int = 0
+
+
+def metrics_of(
+    live: LiveQuery,
+    ledger: QueryLedger,
+    manager: StreamManager,
+    tables: StoredTables | None,
+    *,
+    when: int,
+    host: str,
+    version: str,
+    batch_milliseconds: int | None,
+    state: tuple[int, int],
+) -> QueryMetrics:
+    """The metrics of a running query. `state` is its number of panes and bytes."""
+    streams = physical.streams_of(live.query.physical)
+    # There is no event time before the first reading, nor after the end.
+    heard = live.watermark not in (None, INT_MINIMUM, INT_MAXIMUM)
+    watermark = live.watermark if heard else None
+    waits_for = live.trouble or live.stale or live.apart
+    return QueryMetrics(
+        when,
+        host,
+        version,
+        rows_in=ledger.read,
+        rows_out=live.rows,
+        late=ledger.late,
+        watermark=watermark,
+        lag=None if watermark is None else when - watermark,
+        batch_milliseconds=batch_milliseconds,
+        state_panes=state[0],
+        state_bytes=state[1],
+        completeness=completeness_of(manager, streams),
+        failed=live.failure is not None,
+        trouble=waits_for if live.failure is None else live.failure.message,
+        tables_read=0 if tables is None else tables.reads,
+        table_failures=0 if tables is None else tables.failures,
+        sessions_lost=sessions_lost_of(manager, streams),
+    )
 
 
 def completeness_of(manager: StreamManager, streams: Iterable[str]) -> float | None:

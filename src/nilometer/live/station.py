@@ -46,7 +46,7 @@ from nilometer.live.pipelines.pipeline_query import PipelineQuery
 from nilometer.live.pipelines.pipelines import Pipelines
 from nilometer.live.proxies import Fleet
 from nilometer.live.push_sources import PushSources
-from nilometer.live.query_metrics import QueryMetrics, completeness_of, sessions_lost_of
+from nilometer.live.query_metrics import QueryMetrics, metrics_of
 from nilometer.live.replaced_state import Choice
 from nilometer.live.shared_queries import SharedQueries
 from nilometer.live.spark_query import SparkQuery
@@ -62,7 +62,7 @@ from nilometer.log.private import close_to_others
 from nilometer.log.results.committed import CommittedOffsets
 from nilometer.plan import physical
 from nilometer.spark.installed import require_spark
-from nilometer.types import INT_MAXIMUM, INT_MINIMUM, MILLISECOND, SECOND
+from nilometer.types import MILLISECOND, SECOND
 
 HOSTS = ("gateway", "spark")
 """The hosts on which live queries run."""
@@ -437,27 +437,16 @@ class Station:
             tables = None if spark.tables is None else spark.tables.stored
         else:
             tables = None if spark is not None else self._groups.of(live).tables
-        ledger = self.ledger(name)
-        # There is no event time before the first reading, nor after the end.
-        heard = live.watermark not in (None, INT_MINIMUM, INT_MAXIMUM)
-        watermark = live.watermark if heard else None
-        return QueryMetrics(
-            now,
-            host,
-            version,
-            ledger.read,
-            live.rows,
-            ledger.late,
-            watermark,
-            None if watermark is None else now - watermark,
-            took,
-            *state,
-            completeness_of(self.manager, physical.streams_of(live.query.physical)),
-            live.failure is not None,
-            (live.trouble or live.stale or live.apart) if live.failure is None else live.failure.message,
-            0 if tables is None else tables.reads,
-            0 if tables is None else tables.failures,
-            sessions_lost_of(self.manager, physical.streams_of(live.query.physical)),
+        return metrics_of(
+            live,
+            self.ledger(name),
+            self.manager,
+            tables,
+            when=now,
+            host=host,
+            version=version,
+            batch_milliseconds=took,
+            state=state,
         )
 
     def ledger(self, name: str) -> QueryLedger:

@@ -88,15 +88,7 @@ def dtype_of(type_: Type) -> np.dtype[Any]:
 
 
 def _part(reference: str, arguments: Sequence[Argument], returns: Type, first: int, last: int) -> Values:
-    heads, bodies = [], []
-    for argument in arguments:
-        one = described(argument.type)
-        column = argument.values[first:last]
-        if one["kind"] == "STRING":
-            one["values"] = column.tolist()
-        else:
-            bodies.append(np.ascontiguousarray(column, dtype=dtype_of(argument.type)).tobytes())
-        heads.append(one)
+    heads, given = packed(arguments, first, last)
     settings = python_settings()
     head = {
         "do": "call",
@@ -114,8 +106,22 @@ def _part(reference: str, arguments: Sequence[Argument], returns: Type, first: i
             finally:
                 _turn.acquire()
         worker = _worker(reference)
-        reply, body = worker.request(f"the function {reference}", head, b"".join(bodies), settings.clock)
+        reply, body = worker.request(f"the function {reference}", head, given, settings.clock)
     return _values(reply, body, returns, last - first)
+
+
+def packed(arguments: Sequence[Argument], first: int, last: int) -> tuple[list[dict[str, Any]], bytes]:
+    """Some rows of the arguments, for the worker: a description of each, with its texts, and all numbers."""
+    heads, bodies = [], []
+    for argument in arguments:
+        one = described(argument.type)
+        column = argument.values[first:last]
+        if one["kind"] == "STRING":
+            one["values"] = column.tolist()
+        else:
+            bodies.append(np.ascontiguousarray(column, dtype=dtype_of(argument.type)).tobytes())
+        heads.append(one)
+    return heads, b"".join(bodies)
 
 
 def described(type_: Type) -> dict[str, Any]:

@@ -21,7 +21,7 @@ import numpy as np
 
 from nilometer.errors import ConfigurationError, DataError
 from nilometer.types import Column, Kind, Type, vector_of
-from nilometer.workers.functions import KINDS, PART, Argument, described, dtype_of
+from nilometer.workers.functions import KINDS, PART, Argument, dtype_of, packed
 from nilometer.workers.settings import PythonSettings, python_settings
 from nilometer.workers.worker import CHILD, START, Worker
 
@@ -137,16 +137,8 @@ class UnitProcess:
         self._end()
 
     def _part(self, arguments: Sequence[Argument], first: int, last: int) -> Rows:
-        heads, bodies = [], []
-        for argument in arguments:
-            one = described(argument.type)
-            column = argument.values[first:last]
-            if one["kind"] == "STRING":
-                one["values"] = column.tolist()
-            else:
-                bodies.append(np.ascontiguousarray(column, dtype=dtype_of(argument.type)).tobytes())
-            heads.append(one)
-        reply, body = self._request("update", {"rows": last - first, "arguments": heads}, b"".join(bodies))
+        heads, given = packed(arguments, first, last)
+        reply, body = self._request("update", {"rows": last - first, "arguments": heads}, given)
         count, begin = reply["rows"], 8 * reply["rows"]
         places = np.frombuffer(body, dtype="<i8", count=count) + first
         columns = []
