@@ -139,6 +139,15 @@ def test_a_stream_of_the_other_and_a_join_of_both(gateways: list[Gateway]) -> No
     came()
     assert sorted((row["site"], row["x"]) for row in shipped) == [(1, -3.0), (1, 1.0), (2, 2.0)]
     assert sorted((row["r"], row["y"]) for row in joined) == [(1.0, 10.0), (2.0, 20.0)]
+    # What a page shows: all peers with their arcs and books, here and elsewhere; the join with its state and text.
+    until(gateways, lambda: all(one["load"] for one in yard.peering.status()["ring"]), "a load is missing")
+    status = yard.peering.status()
+    assert [one["name"] for one in status["ring"] if one["here"]] == ["yard"]
+    assert sum(one["share"] for one in status["ring"]) == pytest.approx(1, abs=1e-4)
+    assert {one["after"] for one in status["ring"]} == {one["id"] for one in status["ring"]}
+    assert {one["name"] for one in status["fingers"]} == {"roof"}
+    [join] = status["joins"]
+    assert (join["state"], join["answers"], join["text"]) == ("runs", 2, text)
     yard.station.remove(pairs.name)
     until(gateways, lambda: not roof.peering.status()["joins"], "the question does not end")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import socket
 import time
 from pathlib import Path
@@ -28,7 +29,7 @@ from nilometer.overlay.messages import (
 from nilometer.overlay.peer import Peer, Settings
 from nilometer.overlay.ring import Contact, contact
 from nilometer.overlay.tcp import TcpPeer
-from nilometer.overlay.wire import PREFIX, Wire, key_of
+from nilometer.overlay.wire import PREFIX, RELEASE, Wire, advice_of, key_of
 from nilometer.types import MINUTE
 
 KEY = b"k" * 32
@@ -89,7 +90,14 @@ def test_repeated_old_and_foreign_frames_are_refused() -> None:
     assert wire.read(6 * MINUTE, sender.frame(0, packet())[4:]) is None
     assert wire.read(0, Wire(b"other key of a ring").frame(0, packet())[4:]) is None
     assert wire.read(0, frame[:40]) is None
+    body = bytearray(sender.frame(0, packet())[4:])
+    at = body.index(f"[{RELEASE},".encode())
+    body[at + 1] += 1
+    body[:32] = hmac.digest(KEY, bytes(body[32:]), "sha256")
+    assert wire.read(0, bytes(body)) is None
+    assert advice_of(wire.refusal) == b"R"
     assert dict(wire.refused) == {
+        "a frame of another release": 1,
         "a frame that was seen before": 1,
         "a frame that is old": 1,
         "a frame without the key of this ring": 2,
@@ -119,11 +127,16 @@ def test_a_listening_peer_survives_noise() -> None:
     tcp = TcpPeer(peer, KEY, lambda: time.time_ns() // 1000)
     try:
         good = Wire(KEY).frame(time.time_ns() // 1000, packet())
-        for noise in (b"GET / HTTP/1.1\r\n\r\n" * 4, PREFIX.pack(2**31), good[:20], good[:-1] + b"x"):
+        for noise, expected in (
+            (b"GET / HTTP/1.1\r\n\r\n" * 4, b""),
+            (PREFIX.pack(2**31), b""),
+            (good[:20], b""),
+            (good[:-1] + b"x", b"K"),
+        ):
             with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as connection:
                 connection.sendall(noise)
                 connection.shutdown(socket.SHUT_WR)
-                assert connection.recv(1) == b""
+                assert connection.recv(2) == expected
         assert tcp.call(lambda: sum(tcp.wire.refused.values())) == 4
     finally:
         tcp.close(leaving=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from nilometer.cli.console import print_json, print_records
@@ -36,17 +38,43 @@ def peers(data: DataOption = None, json: JsonOption = False, catalog: CatalogOpt
     me = found["me"]
     state = "a member" if found["member"] else "not yet a member"
     _say(f"{me['name']} at {me['address']}, {state} of the ring, owns the keys {found['owns']}")
-    for title in ("peers", "streams", "joins"):
-        if found[title]:
+    for title, records in (("ring", _ring(found)), ("streams", found["streams"]), ("joins", _joins(found))):
+        if records:
             _say(f"\n{title}:")
-            print_records(found[title], False)
+            print_records(records, False)
     _say("\nload: " + ", ".join(f"{name} {count:,}" for name, count in found["load"].items()))
     for reason, count in found["refused"].items():
         _say(f"refused {count}: {reason}")
+    for address, why in found["troubles"].items():
+        _say(f"peer at {address}: {why}")
     for name, note in found["notes"].items():
         _say(f"{name}: {note}")
     if found["lost"]:
         _say(f"not reached: {', '.join(found['lost'])}")
+
+
+def _ring(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """A line for each peer, in the order of the ring, ourselves included."""
+    roles = {one["address"]: one["known as"] for one in found["peers"]}
+    counts = ("rows kept", "results", "overdue", "shed", "lost")
+    return [
+        {
+            "name": one["name"],
+            "address": one["address"],
+            "id": one["id"],
+            "arc": "" if one["share"] is None else f"{one['share']:.1%}",
+            "state": one["state"],
+            "known as": "this one" if one["here"] else roles.get(one["address"], ""),
+            "heard": "" if one["heard"] is None or one["here"] else f"{one['heard']:g} s ago",
+        }
+        | {name: (one["load"] or {}).get(name, "") for name in counts}
+        for one in found["ring"]
+    ]
+
+
+def _joins(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """A line for each join; the text is in --json."""
+    return [{name: value for name, value in one.items() if name != "text"} for one in found["joins"]]
 
 
 def _say(text: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def open_peering(station: Station, options: PeerOptions, say: Callable[[str], None]) -> Peering:
     """Make the station a peer. From here on its queries may name streams of others."""
     texts = Texts(lambda stream: print_statement(statement_of(stream)), read_stream)
-    peering = station.peering = Peering(station, options, texts)
+    peering = station.peering = Peering(station, options, texts, say)
     joined = f", joining the ring of {options.join}" if options.join else ", the first of a ring"
     say(f"peer '{options.name}' at {options.address}{joined}")
     return peering

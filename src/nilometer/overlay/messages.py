@@ -177,9 +177,11 @@ class Shipped(Message):
 
 @dataclass(frozen=True)
 class Heartbeat(Message):
-    """How far each stream has come, as far as the sender knows: stream -> (watermark, when its home said so)."""
+    """How far each stream has come, and what each peer says of itself, as far as the sender knows (streams.py,
+    loads.py)."""
 
     watermarks: dict[str, list[int]]
+    loads: dict[str, Any] = field(default_factory=dict)
 
 
 def encode(message: Message) -> bytes:

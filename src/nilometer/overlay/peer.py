@@ -33,6 +33,7 @@ from nilometer.overlay.flow import Flow, Query
 from nilometer.overlay.indexing import Indexing, Select
 from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.joining import Joining
+from nilometer.overlay.loads import Load, Loads
 from nilometer.overlay.messages import (
     Find,
     Heartbeat,
@@ -118,6 +119,7 @@ class Peer:
         self.delivery = Delivery(me, incarnation, settings.patience)
         self.notices = Dissemination(self.chord)
         self.streams = Streams(settings.silent)
+        self.loads = Loads()
         self.routes = Routes(self.chord, self._put)
         self.books = Books()
         self.queries: dict[str, Query] = {}
@@ -262,6 +264,25 @@ class Peer:
         taken, self.delivery.packets = self.delivery.packets, []
         return taken
 
+    @property
+    def load(self) -> Load:
+        """What this peer says of itself."""
+        books, joining, tallies = self.books, self.joining, self.tallies
+        counts = {
+            "rows kept": joining.kept + tallies.kept,
+            "rows indexed": books.indexed,
+            "rows withheld": books.withheld,
+            "intermediate": books.intermediate,
+            "results": books.results,
+            "copies": books.copies,
+            "doubles": books.doubles,
+            "overdue": joining.overdue,
+            "shed": joining.shed + tallies.shed,
+            "lost": books.lost,
+            "lost ticks": tallies.lost,
+        }
+        return Load(self.now, self.me.id, self.me.name, self.chord.after, counts)
+
     # ---- for the parts -----------------------------------------------------------------------------------------------
 
     def owned(self, keys: Words) -> npt.NDArray[np.bool_]:
@@ -316,6 +337,9 @@ class Peer:
                 for stream, said in message.watermarks.items():
                     if not self.indexing.is_home(stream):
                         self.streams.hear(self.now, stream, Reached(*said))
+                for address, load in message.loads.items():
+                    if address != self.me.address:
+                        self.loads.hear(self.now, address, Load(*load))
 
     def _work(self) -> None:
         """Act on what has changed, until nothing is left to do."""
@@ -461,10 +485,12 @@ class Peer:
     def _beat(self) -> None:
         for stream, said in self.indexing.reached().items():
             self.streams.hear(self.now, stream, said)
+        self.loads.forget(self.now)
+        self.loads.hear(self.now, self.me.address, self.load)
         view = self.chord.view
-        if view and self.streams.reached:
+        if view:
             self._numbers += 1
-            message = Heartbeat(self.streams.as_fields())
+            message = Heartbeat(self.streams.as_fields(), self.loads.as_fields())
             for turn in range(min(2, len(view))):
                 self._send(view[(2 * self._numbers + turn) % len(view)], message)
 

@@ -20,7 +20,7 @@ from nilometer.errors import ConfigurationError, ResourceError
 from nilometer.overlay.messages import MOST_BYTES, WireError
 from nilometer.overlay.peer import Peer
 from nilometer.overlay.ring import Contact
-from nilometer.overlay.wire import PREFIX, Wire
+from nilometer.overlay.wire import ADVICE, PREFIX, Wire, advice_of
 from nilometer.types import MILLISECOND, SECOND
 
 T = TypeVar("T")
@@ -45,6 +45,8 @@ class TcpPeer:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.failure: BaseException | None = None
+        self.troubles: dict[str, str] = {}
+        """Why a peer is not reached, or refuses our frames, by address. It is not authenticated: a hint for people."""
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="peer", daemon=True)
         started: Future[None] = Future()
@@ -104,9 +106,11 @@ class TcpPeer:
                     writer.close()
             if self._server is not None:
                 self._server.close()
-            for task in self._tasks:
-                task.cancel()
-            self._loop.run_until_complete(asyncio.gather(*self._tasks, return_exceptions=True))
+            # Connections that have just come have tasks that were not yet begun.
+            while tasks := asyncio.all_tasks(self._loop):
+                for task in tasks:
+                    task.cancel()
+                self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
             self._loop.close()
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
@@ -145,11 +149,13 @@ class TcpPeer:
             while True:
                 (length,) = PREFIX.unpack(await reader.readexactly(PREFIX.size))
                 if length > MOST_BYTES:
-                    self.wire.refused["a frame that is too long"] += 1
+                    self.wire.refuse("a frame that is too long")
                     return
                 packet = self.wire.read(self._clock(), await reader.readexactly(length))
                 if packet is None:
+                    writer.write(advice_of(self.wire.refusal))
                     return  # whoever sends what is no frame of ours is not listened to
+                self.troubles.pop(packet.sender.address, None)
                 try:
                     self.peer.receive(self._clock(), packet)
                     self._carry()
@@ -157,7 +163,7 @@ class TcpPeer:
                     self._failed(error)
         except asyncio.IncompleteReadError as error:
             if error.partial:
-                self.wire.refused["a frame that is cut off"] += 1
+                self.wire.refuse("a frame that is cut off")
         except (ConnectionError, asyncio.CancelledError):
             pass
         finally:
@@ -169,7 +175,7 @@ class TcpPeer:
             try:
                 frame = self.wire.frame(self._clock(), packet)
             except WireError as error:
-                self.wire.refused[error.message] += 1
+                self.wire.refuse(error.message)
                 continue
             self._send(receiver, frame)
         if self._turn is not None:
@@ -199,16 +205,22 @@ class TcpPeer:
         except ConnectionRefusedError:
             # Its machine says that nobody listens there: that is sooner known than by waiting.
             self._writers.pop(address, None)
+            self.troubles[address] = "nobody listens there"
             self.peer.delivery.give_up(receiver)
             return
-        except (OSError, TimeoutError, ValueError):
+        except (OSError, TimeoutError, ValueError) as error:
             self._writers.pop(address, None)
+            self.troubles[address] = f"no connection: {getattr(error, 'strerror', None) or 'no answer'}"
             return
+        if not self.troubles.get(address, "").startswith("it "):
+            self.troubles.pop(address, None)
         self._writers[address] = writer
         writer.write(first)
         try:
             with contextlib.suppress(ConnectionError):
-                await reader.read(1)  # nobody sends on it: it ends when the other does
+                said = await reader.read(1)  # nothing, when the other ends, or why it refuses our frames
+                if said in ADVICE:
+                    self.troubles[address] = f"it refuses our frames: {ADVICE[said][1]}"
         finally:
             if self._writers.get(address) is writer:
                 del self._writers[address]

@@ -27,7 +27,28 @@ from nilometer.types import MINUTE
 OLD = 5 * MINUTE
 LEAST_KEY = 16
 PREFIX = struct.Struct("!I")
+RELEASE = 2
+"""The form of frames and messages. Peers of another form do not understand each other."""
 _SEAL = 32
+
+CUT, FOREIGN, GARBLED = (
+    "a frame that is cut off",
+    "a frame without the key of this ring",
+    "a frame that is garbled",
+)
+OLD_FRAME, SEEN = "a frame that is old", "a frame that was seen before"
+OTHER_RELEASE = "a frame of another release"
+ADVICE = {
+    b"K": (FOREIGN, "its key is another one: compare the files given with --key-file"),
+    b"O": (OLD_FRAME, "its clock and ours are more than five minutes apart: set them"),
+    b"R": (OTHER_RELEASE, "it runs another release of Nilometer: install the same one"),
+}
+"""What a peer tells one whose frame it refuses, in one byte: what it counts, and what to do about it."""
+
+
+def advice_of(reason: str) -> bytes:
+    """The byte for a reason; none where the sender can do nothing about it."""
+    return next((code for code, (counted, _) in ADVICE.items() if counted == reason), b"")
 
 
 def key_of(path: Path) -> bytes:
@@ -55,6 +76,8 @@ class Wire:
         self._seen = Producers()
         self.refused: Counter[str] = Counter()
         """How many frames were refused, by reason."""
+        self.refusal = ""
+        """Why the latest of them was."""
 
     def frame(self, now: int, packet: Packet) -> bytes:
         """The bytes of a packet, with their length before them."""
@@ -62,6 +85,7 @@ class Wire:
         sender = packet.sender
         header = json.dumps(
             [
+                RELEASE,
                 [sender.id, sender.name, sender.address],
                 packet.incarnation,
                 packet.session,
@@ -82,29 +106,38 @@ class Wire:
         try:
             return self._read(now, data)
         except WireError as error:
-            self.refused[error.message] += 1
+            self.refuse(error.message)
             return None
+
+    def refuse(self, reason: str) -> None:
+        """Count a frame that is refused."""
+        self.refusal = reason
+        self.refused[reason] += 1
 
     def _read(self, now: int, data: bytes) -> Packet:
         seal, body = data[:_SEAL], data[_SEAL:]
         if len(data) < _SEAL + PREFIX.size:
-            raise WireError("a frame that is cut off")
+            raise WireError(CUT)
         if not hmac.compare_digest(seal, hmac.digest(self._key, body, "sha256")):
-            raise WireError("a frame without the key of this ring")
+            raise WireError(FOREIGN)
         try:
             (length,) = PREFIX.unpack_from(body)
-            place, incarnation, session, sequence, acknowledges, number, sent = json.loads(
-                body[PREFIX.size : PREFIX.size + length]
-            )
+            release, *header = json.loads(body[PREFIX.size : PREFIX.size + length])
+            if release != RELEASE:
+                raise WireError(OTHER_RELEASE)
+            place, incarnation, session, sequence, acknowledges, number, sent = header
             sender = Contact(int(place[0]), str(place[1]), str(place[2]))
             acknowledged = None if acknowledges is None else (int(acknowledges[0]), int(acknowledges[1]))
-        except (ValueError, TypeError, IndexError, RecursionError):
-            raise WireError("a frame that is garbled") from None
+            incarnation, session, sequence, number, sent = map(
+                int, (incarnation, session, sequence, number, sent)
+            )
+        except (ValueError, TypeError, IndexError, KeyError, OverflowError, struct.error, RecursionError):
+            raise WireError(GARBLED) from None
         if abs(now - sent) > OLD:
-            raise WireError("a frame that is old")
+            raise WireError(OLD_FRAME)
         producer = f"{sender.address} {incarnation}"
         if self._seen.seen(producer, number):
-            raise WireError("a frame that was seen before")
+            raise WireError(SEEN)
         self._seen.mark(producer, number)
         message = body[PREFIX.size + length :]
         return Packet(

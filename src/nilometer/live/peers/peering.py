@@ -31,6 +31,7 @@ from nilometer.live.identity import identity_of
 from nilometer.live.peers.adapters import RemoteAdapter, ResultsAdapter
 from nilometer.live.peers.answers import TallyQuestion, answers_stream, over_answers
 from nilometer.live.peers.homes import Homes, JoinHome
+from nilometer.live.peers.status import status_of
 from nilometer.live.peers.streams import results_stream
 from nilometer.log.local_files import LocalFiles
 from nilometer.overlay.delivery import Patience
@@ -54,7 +55,7 @@ from nilometer.overlay.tcp import TcpPeer, split_address
 from nilometer.overlay.wire import key_of
 from nilometer.plan import logical, physical
 from nilometer.plan.explain import explain_text
-from nilometer.types import DAY, SECOND, Schema, format_time
+from nilometer.types import DAY, SECOND, Schema
 
 if TYPE_CHECKING:
     from nilometer.dataflow.sources import Extents
@@ -136,7 +137,13 @@ class _Question:
 class Peering:
     """A station among peers."""
 
-    def __init__(self, station: Station, options: PeerOptions, texts: Texts) -> None:
+    def __init__(
+        self,
+        station: Station,
+        options: PeerOptions,
+        texts: Texts,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
         split_address(options.address)
         self.options = options
         self._station, self._texts = station, texts
@@ -152,6 +159,7 @@ class Peering:
         self._announced: list[str] = []
         self._announcements = self._looked = 0
         self._asked_again = False
+        self._say, self._said = say, dict[str, str]()
         self.notes: dict[str, str] = {}
         """How the streams of a query come, by its name."""
         now = station.clock()
@@ -289,6 +297,8 @@ class Peering:
                     self._take_mail(*what)
                 case "results":
                     self._take_results(*what)
+                case "news":
+                    self._report(what)
                 case "answer":
                     identity, tick, rows = what
                     if identity in self._aggregates:
@@ -308,6 +318,7 @@ class Peering:
         if now - self._looked >= SECOND:
             self._looked = now
             self._announce(now)
+            self._tcp.post(lambda: self._inbox.append(("news", self._news())))
 
     def close(self) -> None:
         """Hand over and leave the ring."""
@@ -403,6 +414,13 @@ class Peering:
         }
         self._tcp.post(lambda: peer.tell(now, notice))
 
+    def _report(self, news: dict[str, str]) -> None:
+        """Say what has changed about the ring, to whoever runs this gateway."""
+        for what, now in news.items():
+            if self._said.get(what) != now:
+                self._say(f"{what}: {now}")
+        self._said = news
+
     def _subscribe(self, stream: str, place: int) -> None:
         found = self._station.database.catalog.extent(stream)
         home = home_of(found) if isinstance(found, Stream) else None
@@ -492,77 +510,19 @@ class Peering:
         streams = map(self._texts.stream_of, notice["declarations"])
         return _Declared({stream.name.lower(): stream for stream in streams})
 
+    def _news(self) -> dict[str, str]:
+        """What whoever runs this gateway is told, when it changes."""
+        chord = self._peer.chord
+        others = ", ".join(sorted(one.name or one.address for one in chord.view))
+        troubles = {f"peer at {address}": why for address, why in self._tcp.troubles.items()}
+        return troubles if not chord.member else {"in the ring": others or "nobody else"} | troubles
+
     def _status(self) -> dict[str, Any]:
-        peer, chord = self._peer, self._peer.chord
-        streams = []
-        for stream in self._station.database.catalog.streams():
-            home = home_of(stream)
-            if query_of(stream) is None and not is_answers(stream):
-                reached = peer.streams.reached.get(stream.name.lower())
-                streams.append(
-                    {
-                        "stream": stream.name,
-                        "home": home or "here",
-                        "readers": self._homes.streams.get(stream.name, 0),
-                        "reached": None if reached is None else format_time(reached.watermark),
-                        "silent": home is not None
-                        and reached is not None
-                        and peer.streams.silent(peer.now, stream.name.lower()),
-                    }
-                )
-        roles = {one.address: "finger" for one in chord.fingers.values()}
-        roles |= {one.address: "successor" for one in chord.successors}
-        if chord.predecessor is not None and chord.predecessor.address not in roles:
-            roles[chord.predecessor.address] = "predecessor"
-        books = peer.books
-        return {
-            "me": {"name": peer.me.name, "address": peer.me.address, "id": f"{peer.me.id:016x}"},
-            "member": chord.member,
-            "owns": f"({chord.after:016x}, {peer.me.id:016x}]",
-            "peers": [
-                {
-                    "name": one.name,
-                    "address": one.address,
-                    "id": f"{one.id:016x}",
-                    "known as": roles[one.address],
-                }
-                for one in chord.view
-            ],
-            "lost": sorted(chord.lost),
-            "streams": streams,
-            "joins": [
-                {
-                    "query": query.id,
-                    "asked by": query.asker.name or query.asker.address,
-                    "streams": ", ".join(one.stream for one in query.plan.inputs),
-                    "type": query.plan.kind,
-                }
-                for query in peer.queries.values()
-            ]
-            + [
-                {
-                    "query": tally.id,
-                    "asked by": tally.asker.name or tally.asker.address,
-                    "streams": ", ".join(one.stream for one in tally.plan.sides),
-                    "type": "aggregate",
-                }
-                for tally in peer.tallies.queries.values()
-            ],
-            "load": {
-                "rows kept": peer.joining.kept + peer.tallies.kept,
-                "rows indexed": books.indexed,
-                "rows withheld": books.withheld,
-                "intermediate": books.intermediate,
-                "results": books.results,
-                "copies": books.copies,
-                "doubles": books.doubles,
-                "overdue": peer.joining.overdue,
-                "shed": peer.joining.shed + peer.tallies.shed,
-                "lost": books.lost,
-                "lost ticks": peer.tallies.lost,
-                "shipped": self._homes.shipped,
-            },
-            "refused": dict(self._tcp.wire.refused) | dict.fromkeys(books.refused, 1),
+        peer, wire = self._peer, self._tcp.wire
+        streams = self._station.database.catalog.streams()
+        return status_of(peer, streams, self._homes.streams, self._homes.shipped) | {
+            "refused": dict(wire.refused) | dict.fromkeys(peer.books.refused, 1),
+            "troubles": dict(self._tcp.troubles),
             "notes": dict(self.notes),
         }
 

@@ -78,6 +78,10 @@ class Tallies:
         """How many ticks of our own questions were given up."""
         return sum(asked.lost for asked in self.asked.values())
 
+    def store(self, query: str) -> TallyStore | None:
+        """The kept rows of a question."""
+        return self._stores.get(query)
+
     # ---- questions ---------------------------------------------------------------------------------------------------
 
     def begin(self, query: TallyQuery) -> None:
