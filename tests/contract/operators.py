@@ -522,6 +522,7 @@ CASES: list[Case] = [
                 FunctionFrame(None, 0, 20, False),
                 RADIUS=0.02,
                 CENTRES=True,
+                GROUPS=2,
             ),
             R,
         ),

@@ -17,7 +17,7 @@ from spark.layout.pipeline import Pipeline
 SECOND = 1_000_000
 BASE = 1_767_225_600 * SECOND
 SCHEMA = """
-CREATE STREAM s (x STRING, n INT, v FLOAT) PUSHED DELAY 3 SECONDS EXPECT EVERY 1 SECOND;
+CREATE STREAM s (x STRING, n INT, v FLOAT, p FLOAT[3]) PUSHED DELAY 3 SECONDS EXPECT EVERY 1 SECOND;
 CREATE STREAM m (x STRING, n INT, v FLOAT) SENSED EVERY 1 SECOND DELAY 2 SECONDS
 """
 
@@ -38,6 +38,7 @@ def readings(draw: st.DrawFn, most: int = 30, symbols: int = 3, sources: int = 3
                 "x": None if strange == 0 else "abcdefgh"[number],
                 "n": None if strange == 0 else number,
                 "v": value,
+                "p": None if strange == 0 else [number, -number / 2, 1.0],
             }
         )
     return rows
@@ -49,7 +50,8 @@ def answers(text: str, rows: list[dict[str, Any]], **parameters: Any) -> dict[st
     database.execute(SCHEMA)
     for stream in ("s", "m"):
         if f"({stream}," in text or f" {stream} " in text:
-            database.append(stream, rows)
+            columns = rows if stream == "s" else [{k: v for k, v in row.items() if k != "p"} for row in rows]
+            database.append(stream, columns)
     query = database.sql(text, **parameters)
     found: dict[str, Any] = {"reference": query.run("reference").given}
     for size in (None, 1, 4):

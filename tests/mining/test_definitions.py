@@ -97,6 +97,8 @@ def test_separated_blobs_are_clusters_of_their_own() -> None:
         ("SUBSEQUENCES(s, v BREAKS (1) LENGTH 5 TO 2) [RANGE 9 SECONDS]", "the smaller first"),
         ("SUBSEQUENCES(s, v BREAKS (1) LENGTH 2 TO 12 GAPS 3) [RANGE 9 SECONDS]", "forms or more"),
         ("CLUSTERS(s, v RADIUS 1 CENTRES) [RANGE 9 SECONDS]", "counts all points so far"),
+        ("CLUSTERS(s, v RADIUS 1 PROJECT 1)", "does not make points of 1 numbers shorter"),
+        ("CLUSTERS(s, v RADIUS 1 GROUPS 2)", "they need CENTRES"),
         ("OUTLIERS(s, v) [RANGE v SECONDS]", "one length of time for all sources"),
     ],
 )

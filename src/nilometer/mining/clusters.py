@@ -1,6 +1,6 @@
 """CLUSTERS: a stream -> the cluster of each point, or windows of the clusters so far (CENTRES).
 
-The state is at most MOST + 1 clusters:  bytes <= (MOST + 1) x 8 (4 + 2 columns)
+The state is at most MOST + 1 clusters:  bytes <= (MOST + 1) x 8 (4 + 2 numbers of a point, after PROJECT)
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ import numpy as np
 import polars as pl
 
 from nilometer.algebra.table_function import Frame, FunctionCall
+from nilometer.algebra.table_functions.clusters import width_of
 from nilometer.kernels.micro_clusters import assign
+from nilometer.kernels.projection import project
 from nilometer.kernels.read_only import read_only
+from nilometer.kernels.weighted_groups import group
 from nilometer.mining.slot_windows import output_of
 from nilometer.operators import frames
 from nilometer.operators.limits import operator
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import stream_order
 from nilometer.operators.validation import require
+from nilometer.operators.vectors import matrix_of
 from nilometer.operators.waiting import Waiting
 from nilometer.operators.window_scope import BEGINNING, Scope
 from nilometer.types import Schema
@@ -85,23 +89,45 @@ class MicroClusters:
         self._radius, self._most = radius, most
         self._half_life = half_life if isinstance(half_life, int) else 0
         self._columns = list(call.columns)
+        self._width = width_of(call, spec.input)
+        to = call["PROJECT"]
+        self._project = to if isinstance(to, int) else None
         id_dtype = frames.dtype(call.id_type.plain)
-        tags = {TICK: pl.Int64(), TIME: pl.Int64(), ID: id_dtype, POSITION: pl.Int64()}
-        self._waiting = Waiting(tags | dict.fromkeys(self._columns, pl.Float64()), gate=TIME)
+        tags: frames.Dtypes = {TICK: pl.Int64(), TIME: pl.Int64(), ID: id_dtype, POSITION: pl.Int64()}
+        types = {name: spec.input[name].type.plain for name in self._columns}
+        self._vectors = [name for name, type_ in types.items() if type_.size is not None]
+        kept = {
+            name: frames.dtype(type_) if name in self._vectors else pl.Float64()
+            for name, type_ in types.items()
+        }
+        self._waiting = Waiting(tags | kept, gate=TIME)
         self._room(0)
         self.count, self._next = 0, 0
 
     def _room(self, clusters: int) -> None:
-        width = len(self._columns)
+        width = self._project or self._width
         self.numbers, self.times = np.zeros(clusters, np.int64), np.zeros(clusters, np.int64)
         self.weights, self.squares = np.zeros(clusters), np.zeros(clusters)
         self.sums, self.centres = np.zeros((clusters, width)), np.zeros((clusters, width))
 
     def add(self, rows: pl.DataFrame) -> None:
         """Take rows of the stream."""
-        values = [pl.col(name).cast(pl.Float64) for name in self._columns]
-        known = pl.all_horizontal(*(value.is_not_null() & value.is_finite() for value in values))
-        self._waiting.add(rows.with_columns(values).filter(known & pl.col(ID).is_not_null()))
+        values = [pl.col(name).cast(pl.Float64) for name in self._columns if name not in self._vectors]
+        known = [value.is_not_null() & value.is_finite() for value in values]
+        known += [pl.col(name).is_not_null() for name in [*self._vectors, ID]]
+        self._waiting.add(rows.with_columns(values).filter(*known))
+
+    def _points(self, rows: pl.DataFrame) -> np.ndarray:
+        """The points of the rows, projected if that is wanted."""
+        if self._vectors:
+            parts = [
+                matrix_of(rows[name])[0] if name in self._vectors else rows[name].to_numpy()[:, None]
+                for name in self._columns
+            ]
+            points = np.ascontiguousarray(np.hstack(parts), dtype=np.float64)
+        else:
+            points = np.ascontiguousarray(rows.select(self._columns).to_numpy())
+        return points if self._project is None else project(points, self._project)
 
     @property
     def waiting(self) -> bool:
@@ -121,7 +147,7 @@ class MicroClusters:
             for before, after in zip(old, new, strict=True):
                 after[: len(before)] = before
         if rows.height:
-            points = np.ascontiguousarray(rows.select(self._columns).to_numpy())
+            points = self._points(rows)
             self.count, self._next = assign(
                 read_only(points), read_only(rows[TIME].to_numpy()), self._radius, float(self._half_life), self._most, self.count, self._next,
                 self.numbers, self.weights, self.sums, self.squares, self.times, self.centres,
@@ -205,6 +231,8 @@ class ClusterCentresLogic:
         assert isinstance(frame, Frame)
         self._scope = Scope(None, 0, frame.slide, False)
         self._clusters = MicroClusters(spec)
+        groups = spec.call["GROUPS"]
+        self._groups = groups if isinstance(groups, int) else None
         self._names = spec.schema.names
         self._output = frames.window_dtypes(spec.schema)
         self._since = BEGINNING
@@ -231,7 +259,10 @@ class ClusterCentresLogic:
             if count
             else pl.Series([], dtype=pl.List(pl.Float64))
         )
-        columns = (pl.Series(own.numbers[:count]), pl.Series(own.faded(tick)), centres, pl.Series(own.radii))
+        weights = own.faded(tick)
+        columns = [pl.Series(own.numbers[:count]), pl.Series(weights), centres, pl.Series(own.radii)]
+        if self._groups is not None:
+            columns.append(pl.Series(group(own.centres[:count], weights, self._groups)))
         return pl.DataFrame([column.alias(name) for column, name in zip(columns, self._names, strict=True)])
 
     def snapshot(self) -> dict[str, bytes]:

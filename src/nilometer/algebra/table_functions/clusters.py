@@ -8,6 +8,9 @@ the older. With HALF LIFE d, the weight of a point halves with every d. Clusters
     CLUSTERS           a stream: (time, id, cluster, distance, new) for each point; distance to the centre before it joined,
                        0 if it began the cluster
     CLUSTERS ... CENTRES windows of (cluster, weight, centre LIST<FLOAT>, radius), all points so far
+    ... CENTRES GROUPS k the same with the group of each cluster, by k-means over the centres
+
+A point is the numbers of its columns, and the elements of those that are vectors, one after the other.
 """
 
 from __future__ import annotations
@@ -39,22 +42,40 @@ def _assigned(call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
     )
 
 
-def _centres(_call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
-    return (
+def _centres(call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
+    own = (
         Column("cluster", INT),
         Column("weight", FLOAT),
         Column("centre", list_of(FLOAT)),
         Column("radius", FLOAT),
     )
+    return own if call["GROUPS"] is None else (*own, Column("group", INT))
+
+
+def width_of(call: FunctionCall, input: Schema) -> int:
+    """How many numbers a point has, before PROJECT."""
+    return sum(input[name].type.plain.size or 1 for name in call.columns)
 
 
 def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
     for number, name in enumerate(call.columns):
         type_ = input[name].type
-        if type_.kind not in (Kind.INT, Kind.FLOAT):
+        if type_.kind not in (Kind.INT, Kind.FLOAT, Kind.VECTOR):
             return Refusal(
-                f"CLUSTERS needs numbers, and '{{column}}' is {type_}", "name columns of numbers", number
+                f"CLUSTERS needs numbers, and '{{column}}' is {type_}",
+                "name columns of numbers or vectors",
+                number,
             )
+    project, width = call["PROJECT"], width_of(call, input)
+    if isinstance(project, int) and project >= width:
+        return Refusal(
+            f"PROJECT {project} does not make points of {width} numbers shorter",
+            "leave PROJECT out, or use a smaller number",
+        )
+    if call["GROUPS"] is not None and not call["CENTRES"]:
+        return Refusal(
+            "GROUPS are groups of clusters: they need CENTRES", f"write CENTRES GROUPS {call['GROUPS']}"
+        )
     if isinstance(call.window, Frame) and (call.window.start is not None or call.window.end):
         return Refusal(
             "CLUSTERS ... CENTRES counts all points so far",
@@ -91,7 +112,24 @@ CLUSTERS = TableFunction(
             example="100",
             meaning="how many clusters there are at most; beyond it the two nearest are merged",
         ),
+        Option(
+            "PROJECT",
+            OptionKind.WHOLE,
+            least=1,
+            most=10_000,
+            example="50",
+            meaning="the points are first projected to so many numbers, with nearly the same distances",
+        ),
         Option("CENTRES", emission_only=True, meaning="windows of all clusters, instead of the points"),
+        Option(
+            "GROUPS",
+            OptionKind.WHOLE,
+            least=1,
+            most=1_000,
+            emission_only=True,
+            example="5",
+            meaning="with CENTRES: the clusters are put into so many groups",
+        ),
     ),
     least_columns=1,
     most_columns=None,

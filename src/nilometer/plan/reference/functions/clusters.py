@@ -59,10 +59,13 @@ def _steps(node: TableFunction, rows: Sequence[Row]) -> Iterator[tuple[Row, int,
     clusters: list[Cluster] = []
     begun = 0
     for row in sorted(rows, key=stream_order):
-        values = [row.values[name] for name in node.call.columns]
+        given = [row.values[name] for name in node.call.columns]
+        values = [
+            each for value in given for each in (value if isinstance(value, tuple | list) else (value,))
+        ]
         if row.id is None or any(value is None or not math.isfinite(value) for value in values):
             continue
-        point = tuple(map(float, values))
+        point = _projected(node, tuple(map(float, values)))
         own = Cluster(begun, 1.0, list(point), sum(value * value for value in point), row.time)
         nearest = min(clusters, key=lambda cluster: _apart(point, cluster.centre), default=None)
         grown = None if nearest is None else nearest.at(row.time, half_life).joined(own)
@@ -97,9 +100,63 @@ def clusters(node: TableFunction, rows: Sequence[Row], first_tick: int | None, w
         steps = list(_steps(node, [row for row in rows if row.time <= tick]))
         last = steps[-1][-1] if steps else []
         faded = [cluster.at(tick, node.call["HALF LIFE"]) for cluster in last]
-        bag = [_named(node, each.number, each.weight, list(each.centre), each.radius) for each in faded]
+        groups = node.call["GROUPS"]
+        more = [()] * len(faded) if groups is None else [(one,) for one in _groups(faded, int(groups))]  # type: ignore[arg-type]
+        bag = [
+            _named(node, each.number, each.weight, list(each.centre), each.radius, *group)
+            for each, group in zip(faded, more, strict=True)
+        ]
         result.append(Evaluation(tick, tuple(bag)))
     return result
+
+
+def _projected(node: TableFunction, point: Point) -> Point:
+    """The image of a point: a sixth of the hashes are +, a sixth -."""
+    columns = node.call["PROJECT"]
+    if not isinstance(columns, int):
+        return point
+    factor = math.sqrt(3.0 / columns)
+    image = [0.0] * columns
+    for place, value in enumerate(point):
+        for target in range(columns):
+            image[target] += {0: factor, 1: -factor}.get(_splitmix(place * columns + target) % 6, 0.0) * value
+    return tuple(image)
+
+
+def _splitmix(number: int) -> int:
+    word = (number + 1) * 0x9E3779B97F4A7C15 % 2**64
+    word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    word = (word ^ word >> 27) * 0x94D049BB133111EB % 2**64
+    return word ^ word >> 31
+
+
+def _groups(clusters: Sequence[Cluster], most: int) -> list[int]:
+    """Seeds that are far apart, then k-means until no cluster changes its group."""
+    if not clusters:
+        return []
+    places = range(len(clusters))
+    centres = [cluster.centre for cluster in clusters]
+    means = [centres[max(places, key=lambda place: clusters[place].weight)]]
+    while len(means) < most:
+        far = max(places, key=lambda place: min(_apart(centres[place], mean) for mean in means))
+        if centres[far] in means:
+            break
+        means.append(centres[far])
+    found: list[int] = []
+    for _ in range(100):
+        before = found
+        found = [min(range(len(means)), key=lambda one: _apart(centre, means[one])) for centre in centres]
+        if found == before:
+            break
+        for one in range(len(means)):
+            own = [place for place in places if found[place] == one]
+            total = sum(clusters[place].weight for place in own)
+            if own:
+                means[one] = tuple(
+                    sum(clusters[place].weight * centres[place][column] for place in own) / total
+                    for column in range(len(centres[0]))
+                )
+    return found
 
 
 def _named(node: TableFunction, *values: Any) -> dict[str, Any]:
