@@ -188,6 +188,10 @@ class DataError(NilometerError):
     """The readings differ from the declaration: a garbled file, a value of the wrong type, an overflow."""
 
 
+class FunctionFailedError(DataError):
+    """A function in Python has raised for a row."""
+
+
 class ResourceError(NilometerError):
     """An external resource is missing: Java, a database, a package, disk space."""
 

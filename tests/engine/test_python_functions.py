@@ -74,14 +74,38 @@ def test_code_that_hangs_stops_its_query_alone(tmp_path: Path) -> None:
     assert "plant:sleeps took more than" in str(hangs.trouble)
 
 
-def test_a_question_says_which_value_has_none() -> None:
-    database = nilometer.connect()
-    database.execute("CREATE STREAM s (x FLOAT) PUSHED")
-    database.execute("CREATE FUNCTION fact(x FLOAT) RETURNS FLOAT AS 'math:factorial'")
-    database.append("s", [{"time": 1, "id": 1, "x": 2.5}])
+QUESTIONS = {
+    "SELECT id, root(n) AS r FROM s": [(1, 2.0), (2, 4.0)],
+    "SELECT id FROM s WHERE root(n) > 3": [(2,)],
+    "SELECT SUM(root(n)) AS r FROM s [RANGE 9 SECONDS SLIDE 9 SECONDS]": [(9_000_000, 6.0)],
+    "SELECT id, CASE WHEN n > 0 THEN root(n) END AS r FROM s": [(1, 2.0), (2, None), (2, 4.0)],
+}
+
+
+def rooted(tmp_path: Path) -> Database:
+    database = plant(tmp_path)
+    database.execute("CREATE STREAM p (n INT) PUSHED")
+    database.append("p", [{"time": k, "id": i, "n": n} for k, i, n in ((1, 1, 4), (2, 2, -9), (3, 2, 16))])
+    return database
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_a_question_sets_rows_aside_and_says_so(tmp_path: Path, text: str) -> None:
+    query = rooted(tmp_path).sql(text.replace("FROM s", "FROM p"))
+    answers = {on: query.run(on=on) for on in ("gateway", "reference")}
+    answers["rows"] = query.run("gateway", batch_rows=1)
+    for answer in answers.values():
+        assert sorted(answer.rows, key=repr) == sorted(QUESTIONS[text], key=repr)
+    failed = "1 row is set aside: the function plant:picky failed: ValueError: -9 is below zero (the first: id 2, p.n -9)"
+    assert answers["rows"].notes == answers["gateway"].notes == (() if "CASE" in text else (failed,))
+
+
+def test_other_errors_of_a_question_name_the_function(tmp_path: Path) -> None:
+    database = rooted(tmp_path)
     for on in ("gateway", "reference"):
-        with pytest.raises(DataError, match="math:factorial failed: "):
-            database.sql("SELECT fact(x) AS f FROM s").run(on=on)
+        with pytest.raises(DataError) as caught:
+            database.sql("SELECT CAST('x' || CAST(root(n) AS STRING) AS INT) AS r FROM p WHERE n > 0").run(on)
+        assert caught.value.detail == "in CAST(concat('x', CAST(plant:picky(float(p.n)) AS STRING)) AS INT)"
 
 
 def test_declarations(tmp_path: Path) -> None:

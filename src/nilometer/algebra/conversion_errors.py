@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from nilometer.errors import DataError
+from nilometer.errors import DataError, FunctionFailedError
 
 TARGETS = {
     "cast_int": "a 64-bit INT",
@@ -34,6 +35,15 @@ def _shown(value: Any) -> str:
     return f"'{value[:40]}...'" if len(value) > 40 else f"'{value}'"
 
 
-def function_failed(reference: str, reason: str) -> DataError:
+def function_failed(reference: str, reason: str) -> FunctionFailedError:
     """The error of a row for which a function in Python has raised."""
-    return DataError(f"the function {reference} failed: {reason}")
+    return FunctionFailedError(f"the function {reference} failed: {reason}")
+
+
+def place_of(expression: object) -> str:
+    """Where a value is missing, for the detail of an error: calls of functions in Python by the names of their code.
+
+    >>> place_of("python('plant:root', 'FLOAT', float(s.n)) + 1")
+    'in plant:root(float(s.n)) + 1'
+    """
+    return "in " + re.sub(r"\bpython\('([\w.]+:\w+)', '[A-Z]+(?:\[\d+\])?', ", r"\1(", str(expression))

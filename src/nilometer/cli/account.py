@@ -27,7 +27,11 @@ def tell_account(answer: Answer, shown: int, asked: Query, as_json: bool) -> Non
         message(json.dumps(summary_json(answer, shown, asked), ensure_ascii=False))
         return
     message(summary(answer, shown))
-    for line in (*limit_notes(answer, asked), *_explained(answer, log_order=asked.database.data.log_order)):
+    for line in (
+        *answer.notes,
+        *limit_notes(answer, asked),
+        *_explained(answer, log_order=asked.database.data.log_order),
+    ):
         message(line)
     tell_of_data(asked.database)
 
@@ -68,7 +72,7 @@ def summary_json(answer: Answer, shown: int, asked: Query) -> dict[str, object]:
         "streams": answer.ledgers,
         "lost": lost_in(answer),
         "garbled": {name: letters for name, letters in database.data.dead_letters.items() if letters},
-        "notes": [*limit_notes(answer, asked), *database.notes, *database.data.notes],
+        "notes": [*answer.notes, *limit_notes(answer, asked), *database.notes, *database.data.notes],
     }
     return {"summary": found}
 

@@ -145,7 +145,7 @@ class Shell:
                 print_json(line)
         else:
             print_table(shown.columns, shown.text_rows())
-        for line in (summary(answer, len(shown)), *limit_notes(answer, query)):
+        for line in (summary(answer, len(shown)), *answer.notes, *limit_notes(answer, query)):
             message(line)
         if self._timing:
             message(f"{time.perf_counter() - began:.3f} s")

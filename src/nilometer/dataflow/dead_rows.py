@@ -8,7 +8,8 @@ queries decides for itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
@@ -104,3 +105,27 @@ def lines_of(letters: Sequence[Letter]) -> tuple[dict[str, Any], ...]:
         if letter.count > len(rows):
             lines.append({"reason": letter.reason, "row": None, "count": letter.count - len(rows)})
     return tuple(lines)
+
+
+def notes_of(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """One remark for each reason, with the number of rows and the first of them.
+
+    >>> lines = [{"reason": "no value", "row": {"@id": 7, "s.n": 1}, "count": 1}]
+    >>> notes_of([*lines, {"reason": "no value", "row": None, "count": 2}])
+    ('3 rows are set aside: no value (the first: id 7, s.n 1)',)
+    """
+    counts: Counter[str] = Counter()
+    firsts: dict[str, str] = {}
+    for line in lines:
+        counts[line["reason"]] += line["count"]
+        shown = (
+            f"{name.removeprefix('@')} {value}"
+            for name, value in (line["row"] or {}).items()
+            if name == "@id" or not (name.startswith("@") or name.endswith((".id", ".time")))
+        )
+        firsts.setdefault(line["reason"], ", ".join(shown)[:200])
+    return tuple(
+        f"{count} row{' is' if count == 1 else 's are'} set aside: {reason}"
+        + (f" (the first: {firsts[reason]})" if firsts[reason] else "")
+        for reason, count in counts.items()
+    )

@@ -10,7 +10,10 @@ import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
 from nilometer.dataflow import BATCH_ROWS, Entry, Run
+from nilometer.dataflow.dead_rows import lines_of, notes_of
+from nilometer.errors import FunctionFailedError
 from nilometer.live.answers import Answer
+from nilometer.operators.set_aside import collecting
 from nilometer.plan import physical
 
 if TYPE_CHECKING:
@@ -50,9 +53,10 @@ def run_on_gateway(query: Query, finished: bool, batch_rows: int | None) -> Answ
         BATCH_ROWS if batch_rows is None else batch_rows,
         finished=finished,
     )
-    frame = run.collect()
+    with collecting(FunctionFailedError) as letters:
+        frame = run.collect()
     summary = run.summary
     ledgers = {name: {"read": ledger.received} | ledger.as_dict() for name, ledger in summary.ledgers.items()}
     for name, shed in summary.shed.items():
         ledgers[name] = ledgers.get(name, {}) | {"shed": shed}
-    return Answer(query.schema, frame, summary.watermark, ledgers)
+    return Answer(query.schema, frame, summary.watermark, ledgers, notes_of(lines_of(letters)))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nilometer.catalog.near_misses import near_misses
-from nilometer.errors import ConfigurationError
+from nilometer.errors import ConfigurationError, FunctionFailedError
 from nilometer.live.answers import Answer
 
 if TYPE_CHECKING:
@@ -36,7 +36,14 @@ def reference(query: Query, finished: bool, batch_rows: int | None) -> Answer:
     streams = {node.stream.name.lower(): node.stream for node in leaves if isinstance(node, logical.Acquire)}
     feeds = {name: feed_of(database.data, stream) for name, stream in streams.items()}
     tables = tables_of(query.logical, database.data, database.catalog)
-    answer = evaluate(query.logical, feeds, tables, sensors_by_stream(database.catalog), finished=finished)
+    answer = evaluate(
+        query.logical,
+        feeds,
+        tables,
+        sensors_by_stream(database.catalog),
+        finished=finished,
+        skipping=FunctionFailedError,
+    )
     ledgers = {}
     for occurrence in answer.occurrences:
         received = database.data.received(streams[occurrence.stream.lower()])

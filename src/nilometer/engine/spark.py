@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from nilometer.dataflow.dead_rows import notes_of
 from nilometer.dataflow.ledger import Ledger
-from nilometer.errors import ConfigurationError
+from nilometer.errors import ConfigurationError, FunctionFailedError
 from nilometer.live.answers import Answer
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan.physical import streams_of
@@ -63,7 +64,7 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
         books[name] = {"read": ledger.received} | ledger.as_dict()
     for name, count in result.counts.shed_of.items():
         books[name] = books.get(name, {}) | {"shed": count}
-    return Answer(query.schema, frame, result.watermark, books)
+    return Answer(query.schema, frame, result.watermark, books, notes_of(result.counts.letters))
 
 
 def _landed_job(
@@ -130,6 +131,7 @@ def job_over_logs(
         partitions=partitions,
         ends=ends,
         max_rows=max_rows,
+        skips=FunctionFailedError,
     )
 
 

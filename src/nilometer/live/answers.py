@@ -35,6 +35,8 @@ class Answer:
     given: Sequence[tuple[Any, ...]] | pl.DataFrame
     watermark: int | None = None
     ledgers: dict[str, dict[str, int]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """Remarks for the user: which rows were set aside, and why."""
 
     @cached_property
     def rows(self) -> Sequence[tuple[Any, ...]]:

@@ -203,7 +203,7 @@ class SparkQuery:
             partitions=installed["partitions"],
             ends_at=str(self._ends_at) if self._asked else None,
             max_rows=self._settings.max_rows,
-            skips=not self._stops,
+            skips=None if self._stops else DataError,
         )
         trigger = f"{self._settings.trigger} seconds" if self._settings.trigger else None
         checkpoint = installed.get("checkpoint") or self._folder / self._standing.version

@@ -1,7 +1,8 @@
 """Rows that have no answer, because a value that they need cannot be given: an INT overflow, a CAST of what is no number.
 
 Where somebody collects letters (`collecting`), such rows are set aside: each is in a letter, with the reason, and the
-others go on. Where nobody does, the first of them is an error that stops the query. The law: which rows are set aside
+others go on. Where nobody does, the first of them is an error that stops the query. A question that is only asked collects
+the rows for which a function in Python raises (FunctionFailedError), and stops at all others. The law: which rows are set aside
 depends on each row alone, or on each group of a window, never on how the rows are cut into batches.
 
 >>> rows = pl.DataFrame({"n": [1, 2, 3]})
@@ -42,15 +43,15 @@ class Letter:
         return self.error.message
 
 
-_LETTERS: ContextVar[list[Letter] | None] = ContextVar("letters", default=None)
+_LETTERS: ContextVar[tuple[list[Letter], type[DataError]] | None] = ContextVar("letters", default=None)
 _DERIVED: ContextVar[bool] = ContextVar("derived", default=False)
 
 
 @contextmanager
-def collecting() -> Iterator[list[Letter]]:
-    """Collect the letters of the rows that are set aside within the `with`."""
+def collecting(kind: type[DataError] = DataError) -> Iterator[list[Letter]]:
+    """Collect the letters of the rows that are set aside within the `with`, for errors of this kind."""
     letters: list[Letter] = []
-    before = _LETTERS.set(letters)
+    before = _LETTERS.set((letters, kind))
     try:
         yield letters
     finally:
@@ -68,9 +69,9 @@ def derived() -> Iterator[None]:
 
 
 def set_aside(rows: pl.DataFrame, error: DataError) -> None:
-    """Write a letter about these rows. Raises the error if nobody collects letters."""
-    letters = _LETTERS.get()
-    if letters is None:
+    """Write a letter about these rows. Raises the error if nobody collects letters about such errors."""
+    letters, kind = _LETTERS.get() or (None, DataError)
+    if letters is None or not isinstance(error, kind):
         raise error
     if rows.height:
         letters.append(Letter(error, rows.height, rows.head(KEPT_ROWS), _DERIVED.get()))

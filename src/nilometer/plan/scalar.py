@@ -25,6 +25,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from nilometer.algebra.conversion_errors import place_of
 from nilometer.algebra.grid import grid_back
 from nilometer.algebra.places import great_circle
 from nilometer.errors import DataError, InternalError
@@ -97,7 +98,7 @@ def _call(call: Call, row: Mapping[str, Any], now: int | None) -> Any:
     try:
         return _held(function(*values), call)
     except DataError as error:
-        error.detail = error.detail or f"in {call}"
+        error.detail = error.detail or place_of(call)
         raise
     except (ValueError, OverflowError):  # Python's math raises these for "not a finite number"
         return None

@@ -22,7 +22,7 @@ import polars as pl
 from nilometer.catalog.extents import Sensor, Stream, Table
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.watermark import Leaf, leaves
-from nilometer.errors import ResourceError, UnsupportedError
+from nilometer.errors import DataError, ResourceError, UnsupportedError
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.plan import physical
@@ -71,7 +71,7 @@ class Job:
     time. `ends_at`: a file beside the driver that says where streams end, once their sources have ended
     (ends.py). `max_rows` is the size of a micro-batch. `partitions` is the number of tasks into which it is
     divided where it is read and after each shuffle. `buckets` is the number of parts into which keys are
-    divided. `skips`: rows without a value are set aside, and do not stop the query.
+    divided. `skips`: rows without a value because of such an error are set aside, and do not stop the query.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Job:
     ends: bool = False
     ends_at: str | None = None
     max_rows: int | None = None
-    skips: bool = False
+    skips: type[DataError] | None = None
 
     @cached_property
     def layout(self) -> Layout:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from nilometer.algebra.conversion_errors import place_of
 from nilometer.algebra.models import NONE, Model, read_model, wrong_length
 from nilometer.errors import DataError
 from nilometer.expressions import Call, type_of
@@ -106,7 +107,7 @@ class Unfit:
             model = read_model(one)
             if model.size != size:
                 error = wrong_length(model, size)
-                error.detail = f"in {self.call}"
+                error.detail = place_of(self.call)
                 yield (texts == one).fill_null(False) & wanted, error
 
 

@@ -12,7 +12,7 @@ from functools import reduce
 
 import polars as pl
 
-from nilometer.algebra.conversion_errors import cannot_cast, no_such_time
+from nilometer.algebra.conversion_errors import cannot_cast, no_such_time, place_of
 from nilometer.errors import DataError
 from nilometer.expressions import CASTS, Call
 from nilometer.operators.evaluate.numbers import rounding_overflow
@@ -40,7 +40,7 @@ class Failure:
         fails = columns.get_column("@fails")
         if fails.any():
             error = self._error(columns.get_column("@operand").filter(fails)[0])
-            error.detail = f"in {self.call}"
+            error.detail = place_of(self.call)
             yield fails, error
 
     def _error(self, value: object) -> DataError:

@@ -15,7 +15,7 @@ from threading import Lock
 import numpy as np
 import polars as pl
 
-from nilometer.algebra.conversion_errors import function_failed
+from nilometer.algebra.conversion_errors import function_failed, place_of
 from nilometer.errors import DataError
 from nilometer.expressions import Call, Literal, type_of
 from nilometer.operators.evaluate.functions import Builder, full_length
@@ -132,7 +132,7 @@ class PythonFailure:
             fails &= needed
             if fails.any():
                 error = function_failed(_reference(self.call), reason)
-                error.detail = f"in {self.call}"
+                error.detail = place_of(self.call)
                 yield pl.Series(fails), error
 
 

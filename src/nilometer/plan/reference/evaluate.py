@@ -14,7 +14,7 @@ from typing import Any
 
 from nilometer.algebra import Collection
 from nilometer.catalog.extents import Sensor
-from nilometer.errors import InternalError
+from nilometer.errors import DataError, InternalError
 from nilometer.plan import logical
 from nilometer.plan.logical import Node
 from nilometer.plan.reference.aggregates import aggregated, with_completeness
@@ -56,14 +56,14 @@ def evaluate(
     *,
     versions: Sequence[TableVersion] = (),
     finished: bool = True,
-    skipping: bool = False,
+    skipping: type[DataError] | None = None,
 ) -> Answer:
     """The answer of a plan.
 
     `feeds`, `tables` and `sensors` are keyed by the lower-case name of the stream or table. `versions` are
     later contents of the tables. With `finished` False it is the answer so far while the streams still run:
-    no end of a stream raises W. With `skipping`, a row for which a value cannot be given is left out (skipping.py);
-    otherwise it is an error.
+    no end of a stream raises W. With `skipping`, a row for which a value cannot be given because of such an error
+    is left out (skipping.py); otherwise it is an error.
     """
     with skip_rows(skipping):
         return _evaluate(plan, feeds, tables, sensors, versions, finished)

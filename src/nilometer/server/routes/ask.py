@@ -132,7 +132,10 @@ def _at_hand(database: Database, asked: Question, form: str) -> Response:
         case "text/csv":
             return Response(encoding.csv(_frame(shown), answer.schema, header=True), 200, headers, form)
         case "application/json":
-            head = json.dumps({"columns": schema, "total": len(answer), "streams": answer.ledgers})
+            head = json.dumps(
+                {"columns": schema, "total": len(answer), "streams": answer.ledgers}
+                | ({"notes": answer.notes} if answer.notes else {})
+            )
             lines = ", ".join(shown.json_rows())
             return Response(f'{head[:-1]}, "rows": [{lines}]}}', 200, headers, form)
     stream = ArrowStream(answer.schema, {"total": len(answer)})

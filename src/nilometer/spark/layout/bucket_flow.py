@@ -18,7 +18,7 @@ from nilometer.dataflow.lowering.partials import evaluated
 from nilometer.dataflow.lowering.table_functions import spec_of
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.stages import Operator, Round, pick
-from nilometer.errors import InternalError
+from nilometer.errors import DataError, InternalError
 from nilometer.expressions import Expression
 from nilometer.operators.frames import (
     Dtypes,
@@ -73,7 +73,7 @@ class BucketFlow:
         first: bool = False,
         admitted: Mapping[str, pl.DataFrame] | None = None,
         *,
-        skips: bool = False,
+        skips: type[DataError] | None = None,
     ) -> Output:
         """Process one micro-batch.
 
@@ -88,12 +88,12 @@ class BucketFlow:
         admitted
             For a reader: the accepted tuples of its stream, by lower-case name, with their system columns.
         skips
-            Whether rows without a value are set aside (`letters`). Otherwise they are an error.
+            Rows without a value because of such an error are set aside (`letters`). Others are an error.
         """
         self._flow.receive([Output(given.rows, _once(given.evaluations)) for given in inputs])
         now = Round(admitted or {}, clock.watermark, clock.first_ticks, first)
-        if skips:
-            with collecting() as letters:
+        if skips is not None:
+            with collecting(skips) as letters:
                 output = self._flow.step(now)
             self.letters = letters
         else:
