@@ -229,7 +229,7 @@ def _packets(job: Job, fragment: Fragment, bucket: int, clock: Clock, output: Ou
             yield Packet(fragment.number, ANSWER, 0, order, clock, output.rows)
         return
     target = job.layout.fragments[fragment.target]
-    parts = dict(divide(output.rows, fragment.keys, target.buckets, fragment.stripes))
+    parts = dict(divide(output.rows, fragment.keys, target.buckets, fragment.copying))
     for number in range(target.buckets):
         yield Packet(
             fragment.number, target.number, number, order, clock, parts.get(number), output.evaluations

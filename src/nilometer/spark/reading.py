@@ -85,7 +85,7 @@ def _to_target(
         yield Packet(fragment.number, ANSWER, 0, order, clock, rows)
         return
     target = job.layout.fragments[fragment.target]
-    for bucket, part in divide(rows, fragment.keys, target.buckets, fragment.stripes):
+    for bucket, part in divide(rows, fragment.keys, target.buckets, fragment.copying):
         if part.height:
             yield Packet(fragment.number, target.number, bucket, order, clock, part)
 

@@ -156,7 +156,15 @@ def layered(draw: Any) -> str:
             )
         case 7:
             links = draw(
-                st.sampled_from(("r.id = q.id AND q.id = w.id", "r.x = q.x AND r.x = w.v", "r.id = q.id"))
+                st.sampled_from(
+                    (
+                        "r.id = q.id AND q.id = w.id",
+                        "r.x = q.x AND r.x = w.v",
+                        "r.id = q.id",
+                        "r.id = q.id AND q.x = w.x",
+                        "r.name = q.name AND q.x = w.v AND r.v < w.v",
+                    )
+                )
             )
             body = (
                 f"SELECT r.id AS a, q.x AS b, w.v AS c FROM {draw(stream('r'))}, {draw(stream('q'))},"

@@ -108,7 +108,7 @@ class Pipeline:
         assert fragment.target is not None
         target = self.layout.fragments[fragment.target]
         assert target.stage > fragment.stage
-        parts = dict(divide(output.rows, fragment.keys, target.buckets, fragment.stripes))
+        parts = dict(divide(output.rows, fragment.keys, target.buckets, fragment.copying))
         for bucket in range(target.buckets):
             rows = parts.get(bucket, output.rows.clear())
             sent.setdefault((target.number, fragment.number, bucket), []).append(

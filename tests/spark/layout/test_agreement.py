@@ -189,6 +189,11 @@ PITFALLS = {
     " WHERE r.x BETWEEN q.x - 1 AND q.x + 2 AND p.x > q.x AND p.x - 2 < q.x",
     "a band beside an equality": "SELECT r.v AS x, q.v AS y, p.v AS z FROM a r, b q, s p WINDOW = 2 SECONDS"
     " WHERE r.x = q.x + 1 AND ABS(q.x - p.x) < 2",
+    "a chain of keys divides a window join in a grid": "SELECT r.v AS x, q.v AS y, p.v AS z FROM a r, b q, s p"
+    " WINDOW = 2 SECONDS WHERE r.id = q.id AND q.x = p.x",
+    "so does no key at all": "SELECT r.v AS x, q.v AS y FROM a r, b q WINDOW = 2 SECONDS WHERE r.v < q.v",
+    "an average of joined windows is merged": "SELECT AVG(r.v) AS a, COUNT(*) AS n FROM"
+    " a [RANGE 4 SECONDS SLIDE 1 SECOND] r, b [RANGE 4 SECONDS SLIDE 1 SECOND] q WHERE r.x = q.x",
     "windows are joined by a band": "SELECT r.v AS x, q.v AS y FROM a [RANGE 4 SECONDS SLIDE 1 SECOND] r,"
     " b [RANGE 4 SECONDS SLIDE 1 SECOND] q WHERE r.v <= q.v + 0.5 AND r.v >= q.v - 0.25",
     "what is near is counted once": "SELECT COUNT(*) AS n FROM (SELECT r.x AS x FROM a r, b q WINDOW = 3 SECONDS"

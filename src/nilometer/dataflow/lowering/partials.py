@@ -135,7 +135,12 @@ def _merged(item: AggregateItem) -> list[pl.Expr]:
             return [pl.col(f"{name}#max").max()]
         case "avg":
             total = pl.col(f"{name}#sum")
-            return [pl.when(total.count() > 0).then(total.sum()).alias(f"{name}#sum"), count.sum()]
+            # A sum of rows that is NULL was beyond all floats. So is the whole.
+            beyond = (total.is_null() & (count > 0)).any()
+            return [
+                pl.when((total.count() > 0) & ~beyond).then(total.sum()).alias(f"{name}#sum"),
+                count.sum(),
+            ]
         case _:
             mean, deviations = pl.col(f"{name}#mean"), pl.col(f"{name}#deviations")
             whole = (mean * count).sum() / count.sum()

@@ -20,14 +20,15 @@ from nilometer.expressions import Expression, type_of
 from nilometer.operators.evaluate.evaluate import Evaluator, compile_expression
 from nilometer.operators.frames import dtype
 from nilometer.operators.value_hashes import hashes_of_rows
+from nilometer.spark.layout.grid import Grid
 from nilometer.spark.layout.stripes import Stripes
 
 
 def divide(
-    rows: pl.DataFrame, keys: Sequence[Expression], buckets: int, stripes: Stripes | None = None
+    rows: pl.DataFrame, keys: Sequence[Expression], buckets: int, copying: Stripes | Grid | None = None
 ) -> list[tuple[int, pl.DataFrame]]:
     """The buckets that get rows, ascending, each with its rows. Without keys, bucket 0 gets them all. With
-    stripes, a row may be in several buckets.
+    stripes or a grid, a row may be in several buckets.
     """
     if not rows.height:
         return []
@@ -36,10 +37,14 @@ def divide(
     from nilometer.kernels.stable_hash import in_buckets
 
     order: npt.NDArray[Any]
-    if stripes is None:
-        order, starts = in_buckets(hashes_of_rows([_values(rows, key) for key in keys]), buckets)
-    else:
-        order, starts = stripes.spread(_values(rows, keys[0]), buckets)
+    values = [_values(rows, key) for key in keys]
+    match copying:
+        case None:
+            order, starts = in_buckets(hashes_of_rows(values), buckets)
+        case Stripes():
+            order, starts = copying.spread(values[0], buckets)
+        case Grid():
+            order, starts = copying.spread(values, buckets)
     filled = np.flatnonzero(np.diff(starts))
     if len(filled) == 1:
         return [(int(filled[0]), rows)]

@@ -25,23 +25,26 @@ from nilometer.dataflow.ticks import acquisition_interval
 from nilometer.expressions import ColumnReference, Expression
 from nilometer.plan import physical
 from nilometer.spark.layout.below import below, equalities, own_keys
+from nilometer.spark.layout.grid import Grid, grid_of
 from nilometer.spark.layout.reading import in_reader, joins_table, streamed_side
 from nilometer.spark.layout.rewriting import dividing, has_source, source_of
 from nilometer.spark.layout.stripes import Stripes, stripes_of
 
 Vector = tuple[Expression | None, ...]
+Copying = Stripes | Grid | None
 
 
 @dataclass(frozen=True)
 class Division:
     """The keys of a plan, from left to right: for each leaf (a reader's part, or an exchange) the keys over
     its rows, and for each function that expects the declared sensors (SILENT) the keys over its own rows. A
-    leaf with stripes has one key, and its rows go to all stripes within reach of its values (stripes.py).
+    leaf with stripes has one key, and its rows go to all stripes within reach of its values (stripes.py); one in a grid may
+    have copies, too (grid.py).
     """
 
     leaves: tuple[tuple[Expression, ...], ...]
     sensors: tuple[tuple[Expression, ...], ...] = ()
-    stripes: tuple[Stripes | None, ...] = ()
+    copying: tuple[Copying, ...] = ()
 
 
 class UndividedError(Exception):
@@ -57,7 +60,7 @@ def divide_plan(plan: physical.Node) -> Division:
     """The keys that divide a plan; raises UndividedError."""
     found = _by_anything(plan, listed=False)
     return Division(
-        tuple(map(_present, found.leaves)), tuple(map(_present, found.sensors)), found.all_stripes
+        tuple(map(_present, found.leaves)), tuple(map(_present, found.sensors)), found.all_copying
     )
 
 
@@ -71,12 +74,12 @@ class _Found:
 
     leaves: tuple[Vector, ...] = ()
     sensors: tuple[Vector, ...] = ()
-    stripes: tuple[Stripes | None, ...] | None = None
+    copying: tuple[Copying, ...] | None = None
 
     @property
-    def all_stripes(self) -> tuple[Stripes | None, ...]:
-        """The stripes of each leaf."""
-        return self.stripes if self.stripes is not None else (None,) * len(self.leaves)
+    def all_copying(self) -> tuple[Copying, ...]:
+        """How the rows of each leaf are copied."""
+        return self.copying if self.copying is not None else (None,) * len(self.leaves)
 
     @property
     def all(self) -> tuple[Vector, ...]:
@@ -93,7 +96,7 @@ def _together(parts: Iterable[_Found]) -> _Found:
     found = list(parts)
     leaves = tuple(vector for part in found for vector in part.leaves)
     sensors = tuple(vector for part in found for vector in part.sensors)
-    return _Found(leaves, sensors, tuple(stripes for part in found for stripes in part.all_stripes))
+    return _Found(leaves, sensors, tuple(copying for part in found for copying in part.all_copying))
 
 
 def is_leaf(node: physical.Node) -> bool:
@@ -143,7 +146,7 @@ def _spread(node: physical.Node) -> Vector:
 def _by_own_keys(node: physical.Node, listed: bool) -> _Found:
     keys = own_keys(node)
     if not keys or _preserves_table(node):
-        return _by_stripes(node, listed)
+        return _by_copies(node, listed)
     full = isinstance(node, physical.HashJoin | physical.WindowJoin) and node.kind is JoinKind.FULL
     found = _by_equal_keys(node, keys, listed) if full else _by(node, keys, listed)
     kept = [place for place in range(len(keys)) if all(vector[place] is not None for vector in found.all)]
@@ -167,19 +170,27 @@ def _preserves_table(node: physical.Node) -> bool:
     return isinstance(node, physical.NlJoin | physical.HashJoin) and node.preserves_table
 
 
-def _by_stripes(node: physical.Node, listed: bool) -> _Found:
-    """Divide by values that are near each other in the rows that the node joins."""
-    striped = stripes_of(node)
-    if striped is None:
+def _by_copies(node: physical.Node, listed: bool) -> _Found:
+    """Divide by values that are near each other in the rows that the node joins, or by keys that not all of its inputs have."""
+    placed = _placed(node)
+    if placed is None:
         raise UndividedError(node, _need(node))
     listed = _lists(node, listed)
     parts = []
-    for child, (value, stripes) in zip(node.inputs, striped, strict=True):
-        found = _by(child, (dividing(value),), listed)
-        if found.sensors or any(vector[0] is None for vector in found.leaves):
+    for child, (keys, copying) in zip(node.inputs, placed, strict=True):
+        found = _by(child, tuple(map(dividing, keys)), listed)
+        if found.sensors or any(None in vector for vector in found.leaves):
             raise UndividedError(node, "joins by a value that divides not all that is below it")
-        parts.append(replace(found, stripes=(stripes,) * len(found.leaves)))
+        parts.append(replace(found, copying=(copying,) * len(found.leaves)))
     return _together(parts)
+
+
+def _placed(node: physical.Node) -> tuple[tuple[tuple[Expression, ...], Stripes | Grid], ...] | None:
+    """The keys of each input, and how its rows are copied."""
+    striped = stripes_of(node)
+    if striped is not None:
+        return tuple(((value,), stripes) for value, stripes in striped)
+    return grid_of(node)
 
 
 # ---- a vector decides on the bucket ----------------------------------------------------------------------------------

@@ -32,6 +32,11 @@ class Equalities:
         """One expression from each class that has a member in every input, in the order of the pairs."""
         return tuple(each[0][1] for each in self._classes if {port for port, _ in each} == set(range(inputs)))
 
+    def classes(self) -> list[dict[int, Expression]]:
+        """The classes with members in several inputs: one expression of each of these inputs."""
+        found = [dict(reversed(each)) for each in self._classes]
+        return [each for each in found if len(each) > 1]
+
     def over(self, expression: Expression | None, port: int, columns: frozenset[str]) -> Expression | None:
         """The expression in terms of an input with these columns; None if it has no equal there."""
         if expression is None:

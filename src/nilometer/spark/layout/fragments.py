@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from nilometer.expressions import Expression
 from nilometer.plan import physical
+from nilometer.spark.layout.grid import Grid
 from nilometer.spark.layout.stripes import Stripes
 
 
@@ -37,8 +38,9 @@ class Fragment:
     keys
         Over its rows, system columns included: their values determine the bucket of the target. None: bucket
         0.
-    stripes
-        How rows with near values of the one key meet: some rows have copies in several buckets (stripes.py).
+    copying
+        If rows have copies in several buckets: how those with near values of the one key meet (stripes.py), or those of which
+        not all have all keys (grid.py).
     sensors
         For each function of the plan that expects the declared sensors, in order, the keys over its rows that
         divide the sensors among the buckets.
@@ -51,7 +53,7 @@ class Fragment:
     inputs: tuple[int, ...] = ()
     target: int | None = None
     keys: tuple[Expression, ...] = ()
-    stripes: Stripes | None = None
+    copying: Stripes | Grid | None = None
     sensors: tuple[tuple[Expression, ...], ...] = ()
 
 

@@ -21,6 +21,7 @@ from nilometer.plan.explain.text import print_parameters
 from nilometer.spark.layout.combining import combined_above_part, combining
 from nilometer.spark.layout.division import Division, UndividedError, divide_plan, is_leaf
 from nilometer.spark.layout.fragments import Fragment, Layout, received
+from nilometer.spark.layout.grid import Grid
 from nilometer.spark.layout.lifting import lifted
 from nilometer.spark.layout.nodes import AggregateCombine
 from nilometer.spark.layout.parts import with_parts
@@ -76,7 +77,7 @@ def _assembled(
     return Layout(tuple(cutting.fragments), buckets, stage, reasons)
 
 
-_Keys = tuple[tuple[Expression, ...], Stripes | None]
+_Keys = tuple[tuple[Expression, ...], Stripes | Grid | None]
 
 
 @dataclass
@@ -92,7 +93,7 @@ class _Cutting:
         nothing: _Keys = ((), None)
         keys = iter([nothing] * leaves)
         if division is not None:
-            keys = iter(list(zip(division.leaves, division.stripes, strict=True)))
+            keys = iter(list(zip(division.leaves, division.copying, strict=True)))
         inputs: list[int] = []
         cut = self._cut(plan, keys, inputs)
         number = len(self.fragments)
@@ -118,8 +119,8 @@ class _Cutting:
         else:
             number = len(self.fragments)
             self.fragments.append(Fragment(number, node, 0, 1))
-        own, stripes = next(keys)
-        fragment = self.fragments[number] = replace(self.fragments[number], keys=own, stripes=stripes)
+        own, copying = next(keys)
+        fragment = self.fragments[number] = replace(self.fragments[number], keys=own, copying=copying)
         inputs.append(number)
         return physical.Exchange(fragment.plan, fragment.keys)
 

@@ -19,6 +19,7 @@ from nilometer.plan.explain import explain_text
 from nilometer.plan.explain.expressions import print_expression
 from nilometer.plan.explain.text import PlanNode
 from nilometer.spark.layout.fragments import Fragment, Layout
+from nilometer.spark.layout.grid import Grid
 from nilometer.spark.layout.stripes import Stripes
 
 _EXCHANGE = re.compile(rf"( *){physical.Exchange.operator}\b.*?((?: @\w+)*)")
@@ -51,8 +52,13 @@ def _destination(fragment: Fragment, layout: Layout) -> str:
     if fragment.target is None:
         return "answer"
     by = f" by {', '.join(map(print_expression, fragment.keys))}" if fragment.keys else ""
-    if fragment.stripes is not None:
-        by = f" by stripes of {print_expression(fragment.keys[0])}, {_reach(fragment.stripes)}"
+    match fragment.copying:
+        case Stripes() as stripes:
+            by = f" by stripes of {print_expression(fragment.keys[0])}, {_reach(stripes)}"
+        case Grid() as grid:
+            shape = " x ".join(map(str, grid.shares(layout.buckets)))
+            copies = grid.copies(layout.buckets)
+            by += f" in a grid of {shape}, {copies} {'copies' if copies > 1 else 'copy'}"
     return f"fragment {fragment.target}{by}" if layout.buckets > 1 else f"fragment {fragment.target}"
 
 

@@ -40,7 +40,7 @@ def why_whole(plan: physical.Node) -> str | None:
         division = divide_plan(plan)
     except UndividedError as error:
         return f"{error.node.operator} {error.reason}"
-    if division.sensors or any(division.stripes):
+    if division.sensors or any(division.copying):
         return "it is not divided by equal keys of rows alone"
     sources = [source_columns(leaf) for leaf in _leaves(plan)]
     for keys in zip(*division.leaves, strict=True):
