@@ -7,6 +7,7 @@ import importlib
 
 MODULES = (
     "encodings.idna",  # of any socket
+    "pyspark.sql.streaming.python_streaming_source_runner",
     "pyspark.sql.streaming.stateful_processor_api_client",
     "pyspark.sql.streaming.proto.StateMessage_pb2",
     "pyspark.sql.worker.create_data_source",
@@ -15,6 +16,8 @@ MODULES = (
     "pyspark.worker",
     "nilometer.spark.planning",
     "nilometer.spark.processor",
+    "nilometer.spark.shared.round_source",
+    "nilometer.spark.shared.round_work",
     "nilometer.spark.source",
     "nilometer.spark.stage",
 )
