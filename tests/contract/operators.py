@@ -430,6 +430,12 @@ CASES: list[Case] = [
         )
         for more in ({"HOPS": 2}, {"HOPS": 1, "HORIZON": 6})
     ),
+    Case(
+        "candidates, SHARE",
+        Candidates(phenomenon(CANDIDATES, ALIKE[0] | {"SHARE": 60.0}), AIR),
+        (Input(STREAM, AIR),),
+    ),
+    Case("phenomena, SHARE", tracked(PHENOMENA, {"WITHIN": 1.0, "SHARE": 60.0}), (Input(STREAM, AIR),)),
     Case("predictions", tracked(PREDICT, ALIKE[0] | {"HORIZON": 6}), (Input(STREAM, AIR),)),
     Case(
         "arrivals",

@@ -62,6 +62,10 @@ def questions(draw: Any) -> tuple[str, str, str, str, list[dict[str, Any]], list
         draw(st.sampled_from(("", "LOCATED AT place"))) if "WITHIN" not in neighbours else "LOCATED AT place",
         draw(st.sampled_from(("", "WHERE v <> 4"))),
     ]
+    if not draw(st.integers(0, 3)):
+        parts[1] = f"RANGE {draw(st.integers(2, 9))} SECONDS SLIDE {draw(st.integers(1, 3))} SECONDS"
+        parts[2] = "STRENGTH 60 PERCENT"
+        parts.insert(-1, "GUIDE FAST 1 SECOND IDLE 2 SECONDS")
     known = QUERIES
     if "WITHIN" in neighbours and "WITHIN 0" not in neighbours:
         known += AHEAD

@@ -67,6 +67,12 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
         "LOCATED AT place",
         draw(st.sampled_from(("", "WHERE v <> 4"))),
     ]
+    if not draw(st.integers(0, 3)):
+        # By the readings that a sensor has, as it may be asked often or rarely.
+        parts[1] = f"RANGE {draw(st.integers(2, 9))} SECONDS SLIDE {draw(st.integers(1, 3))} SECONDS"
+        share, idle = draw(st.sampled_from(((60, 2), (60, 2), (35, 1), (100, 1))))
+        parts[2] = f"STRENGTH {share} PERCENT"
+        parts.append(f"GUIDE FAST 1 SECOND IDLE {idle} SECONDS")
     text = " ".join(filter(None, parts))
     if "NEIGHBOURS WITHIN 0" not in text and "NEIGHBOURS WITHIN" in text and draw(st.booleans()):
         function = draw(st.sampled_from(("PREDICT", "ARRIVALS")))

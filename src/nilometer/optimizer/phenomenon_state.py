@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import ceil, inf
 
 from nilometer.algebra.table_function import Frame, FunctionCall
-from nilometer.algebra.table_functions.phenomena import BUCKET, EQUAL, WITHIN
+from nilometer.algebra.table_functions.phenomena import BUCKET, EQUAL, SHARE, WITHIN
 from nilometer.catalog.extents import Stream
 from nilometer.optimizer.context import OptimizerContext
 from nilometer.plan import physical
@@ -55,8 +55,9 @@ def _note(node: physical.TableFunction, stream: Stream, context: OptimizerContex
     call = node.call
     sources, rows = _sources(stream, context), rows_of_source(call, context.interval(stream))
     first = node.operator in FIRST_STAGES
-    # PH_TOTALS keeps those of the class and those of all readings.
-    text, size = _kept(call, first, rows * (2 if node.operator == "PH_TOTALS" else 1))
+    # PH_TOTALS and SHARE need those of the class and those of all readings.
+    whole = (node.operator == "PH_TOTALS") + bool(first and call[SHARE.word])
+    text, size = _kept(call, first, rows * (1 + whole))
     if sources and size < inf:
         total = f"{sources:,} sources x {text} = {sources * size:,.0f} bytes"
     elif size < inf:

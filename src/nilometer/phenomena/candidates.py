@@ -8,6 +8,8 @@ n = 0: it is a candidate no more.
 
 With WITHIN, which compares the readings of neighbours, there is a row for each reading, at its first evaluation.
 
+With SHARE, a candidate needs that percentage of its own readings in the window, too (heard.py).
+
 PH_SOURCES gives these rows, and a row without a class for each source that is heard first or is elsewhere
 than before.
 
@@ -18,13 +20,14 @@ and its last reading).
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from nilometer.algebra.table_function import Frame, FunctionCall
-from nilometer.algebra.table_functions.phenomena import WITHIN
+from nilometer.algebra.table_functions.phenomena import WITHIN, alike_readings
 from nilometer.kernels.arrays import Integers
 from nilometer.kernels.window_states import window_states
 from nilometer.operators import frames
@@ -35,11 +38,11 @@ from nilometer.operators.panes import Panes
 from nilometer.operators.validation import require
 from nilometer.operators.waiting import Waiting
 from nilometer.phenomena.classes import class_of, class_of_change, needs_order
+from nilometer.phenomena.heard import LAST, Heard
 from nilometer.phenomena.keys import Keys
 from nilometer.phenomena.places import FIRST, Places, X, Y
 from nilometer.types import INT_MINIMUM, Kind, Schema, ceil_to
 
-LAST = "@last"
 CLASS = "@class"
 VALUE = "@value"
 KEY = "@key"
@@ -86,9 +89,7 @@ class CandidatesLogic:
         assert isinstance(frame, Frame)
         assert frame.start is not None
         self._range, self._slide = frame.start, frame.slide
-        strength = call["STRENGTH"]
-        assert isinstance(strength, int)
-        self._strength = strength
+        self._strength, self._share = alike_readings(call)
         value = spec.input[call.columns[0]].type
         self._numeric = value.kind in (Kind.INT, Kind.FLOAT)
         self._linking = call["LIKENESS"] == WITHIN
@@ -112,6 +113,7 @@ class CandidatesLogic:
         self._stored = Panes(LAST, slices, None)
         self._keys = Keys(id_dtype, klass)
         self._index = _Slices.empty()
+        self._heard = Heard(id_dtype) if self._share and not self._linking else None
 
     # ---- readings in -------------------------------------------------------------------------------------------------
 
@@ -145,9 +147,12 @@ class CandidatesLogic:
         else:
             klass = class_of(call, value, type_)
             alike = rows.select(klass.is_not_null()).to_series()
-            if not alike.all():
+            if not alike.all() and not self._share:
                 rows = rows.filter(alike)
         kept = value.cast(pl.Float64) if self._numeric and not self._ordered else value
+        if self._linking and self._share:
+            # A reading that is like no other is only counted.
+            kept = pl.when(klass.is_not_null()).then(kept)
         self._waiting.add(rows.select(ID, TICK, TIME, POSITION, first, klass.alias(CLASS), kept.alias(VALUE)))
 
     # ---- evaluations out ---------------------------------------------------------------------------------------------
@@ -158,8 +163,11 @@ class CandidatesLogic:
         if since is None or progress.watermark <= since:
             return Output(frames.empty(self._output), no_evaluations())
         readings = self._waiting.release(progress.watermark)
+        heard = self._count(readings, since, progress.watermark)
         if self._ordered and readings.height:
             readings = self._changes(readings)
+        if self._share and not self._linking:
+            readings = readings.filter(pl.col(CLASS).is_not_null())
         where = frames.empty({}) if self._places is None else self._places.where
         moved = None if self._places is None else self._places.release(progress.watermark, since)
         readings = (
@@ -168,7 +176,7 @@ class CandidatesLogic:
         if self._linking:
             rows = self._all(readings, where, moved)
         else:
-            touched = self._fold(readings, moved, since, progress.watermark)
+            touched = self._fold(readings, (moved, heard), since, progress.watermark)
             rows = self._states(*touched, where)
             self._forget(progress.watermark)
         if self._spec.places and moved is not None and moved.height:
@@ -194,6 +202,14 @@ class CandidatesLogic:
             self._output,
         )
 
+    def _count(self, readings: pl.DataFrame, since: int, watermark: int) -> pl.DataFrame | None:
+        """With SHARE: count all readings. Returns the sources whose number changes, and the evaluations."""
+        if self._heard is None:
+            return None
+        tick = pl.col(TICK) + self._range
+        last = (-((-tick) // self._slide) * self._slide).alias(LAST)
+        return self._heard.add(readings.select(ID, pl.col(FIRST).clip(lower_bound=since), last), watermark)
+
     def _changes(self, readings: pl.DataFrame) -> pl.DataFrame:
         """The classes of RISING and FALLING, by the reading before."""
         ordered = source_order(readings, [VALUE])
@@ -213,9 +229,10 @@ class CandidatesLogic:
         )
 
     def _fold(
-        self, readings: pl.DataFrame, moved: pl.DataFrame | None, since: int, watermark: int
+        self, readings: pl.DataFrame, others: Sequence[pl.DataFrame | None], since: int, watermark: int
     ) -> tuple[Integers, Integers]:
-        """Folds new readings into slices. Returns the keys and ticks at which a window can have changed."""
+        """Folds new readings into slices. Returns the keys and ticks at which a window can have changed; `others` are
+        sources and evaluations (ID, FIRST) at which they do for another reason."""
         touched, ticks = [], []
         if readings.height:
             tick = pl.col(TICK) + self._range
@@ -230,10 +247,11 @@ class CandidatesLogic:
         leaving = self._index.lasts < watermark
         touched.append(self._index.keys[leaving])
         ticks.append(self._index.lasts[leaving])
-        if moved is not None and moved.height:
-            keys = self._keys.of_sources(moved.select(ID, FIRST))
-            touched.append(keys[KEY].to_numpy())
-            ticks.append(keys[FIRST].to_numpy())
+        for each in others:
+            if each is not None and each.height:
+                keys = self._keys.of_sources(each.select(ID, FIRST))
+                touched.append(keys[KEY].to_numpy())
+                ticks.append(keys[FIRST].to_numpy())
         key, tick_ = np.concatenate(touched), np.maximum(np.concatenate(ticks), since)
         order = np.lexsort((tick_, key))
         key, tick_ = key[order], tick_[order]
@@ -256,6 +274,9 @@ class CandidatesLogic:
             schema_overrides={KEY: pl.Int64(), TICK: pl.Int64(), "n": pl.Int64()},
         )
         now = self._keys.named(now)
+        if self._heard is not None:
+            enough = np.ceil(self._share * self._heard.at(now) / 100)
+            now = now.with_columns(pl.Series("n", np.where(n >= enough, n, 0)))
         if self._places is not None:
             now = self._places.at(now, TICK, where)
         else:
@@ -317,6 +338,8 @@ class CandidatesLogic:
         """Drop the slices that no evaluation to come can see, and the keys without any."""
         self._stored.take(watermark)
         self._index = self._index.later_than(watermark)
+        if self._heard is not None:
+            self._heard.forget(watermark)
         renumbered = self._keys.renumbered(self._index.keys)
         if renumbered is not None:
             self._index = self._index.renumbered(renumbered)
@@ -327,6 +350,7 @@ class CandidatesLogic:
         panes = self._waiting.snapshot("waiting") | self._stored.snapshot("slices") | self._keys.snapshot()
         panes |= {} if self._places is None else self._places.snapshot()
         panes |= {"before": self._saved(self._before)} if self._ordered else {}
+        panes |= {} if self._heard is None else self._heard.snapshot()
         return panes | {"meta": json.dumps({"bound": self._bound()}).encode()}
 
     def _bound(self) -> int | None:
@@ -340,6 +364,8 @@ class CandidatesLogic:
             self._places.restore(panes)
         if self._ordered:
             self._before = self._saved.load(panes["before"])
+        if self._heard is not None:
+            self._heard.restore(panes)
         self._keys.restore(panes)
         slices = self._stored.between(INT_MINIMUM, 2**63 - 1).sort(ID, CLASS, FIRST, LAST)
         self._index = _Slices.empty().with_slices(self._keys.numbers(slices.select(ID, CLASS)), slices)

@@ -1,13 +1,16 @@
 """WITHIN e: which neighbours are linked by their readings.
 
-Two neighbours are linked if each has at least `strength` readings in the window with a partner of the other within e.
+Two neighbours are linked if each has at least `strength` readings in the window with a partner of the other within e, and
+at least that `share` of all its readings there, in per cent.
 Each source's readings are kept in order, so that a pair is compared in one walk over both.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import ceil
 
 from nilometer.errors import ResourceError
 from nilometer.phenomena.neighbours import Neighbours, Source
@@ -19,18 +22,32 @@ MOST_SOURCES = 2_000
 class Links:
     """The readings of sources in the window, and the links between them."""
 
-    def __init__(self, epsilon: float, strength: int) -> None:
+    def __init__(self, epsilon: float, strength: int, share: float = 0.0) -> None:
         self._epsilon = epsilon
         self._strength = strength
+        self._share = share
+        self._heard: Counter[Source] = Counter()
         self.values: dict[Source, list[float]] = {}
         self._linked: dict[Source, set[Source]] = {}
 
-    def add(self, source: Source, value: float) -> None:
-        """A reading enters the window."""
+    def enough(self, source: Source) -> int:
+        """How many alike readings it needs."""
+        return max(self._strength, ceil(self._share * self._heard[source] / 100))
+
+    def add(self, source: Source, value: float | None) -> None:
+        """A reading enters the window. One without a value is only counted."""
+        self._heard[source] += 1
+        if value is None:
+            return
         insort(self.values.setdefault(source, []), value)
 
-    def remove(self, source: Source, value: float) -> None:
+    def remove(self, source: Source, value: float | None) -> None:
         """A reading leaves the window."""
+        self._heard[source] -= 1
+        if not self._heard[source]:
+            del self._heard[source]
+        if value is None:
+            return
         values = self.values[source]
         del values[bisect_left(values, value)]
         if not values:
@@ -49,13 +66,14 @@ class Links:
                 changed.add(other)
         for source in tuple(changed):
             mine = self.values.get(source)
-            if mine is None or len(mine) < self._strength:
+            needed = self.enough(source)
+            if mine is None or len(mine) < needed:
                 continue
             for other in self._around(source, neighbours):
                 theirs = self.values.get(other)
-                if other == source or theirs is None or len(theirs) < self._strength:
+                if other == source or theirs is None:
                     continue
-                if self._enough(mine, theirs) and self._enough(theirs, mine):
+                if self._enough(mine, theirs, needed) and self._enough(theirs, mine, self.enough(other)):
                     self._linked.setdefault(source, set()).add(other)
                     self._linked.setdefault(other, set()).add(source)
                     changed.add(other)
@@ -73,7 +91,7 @@ class Links:
             )
         return list(self.values)
 
-    def _enough(self, values: Sequence[float], partners: Sequence[float]) -> bool:
+    def _enough(self, values: Sequence[float], partners: Sequence[float], needed: int) -> bool:
         """Whether enough of the values, in order, have a partner within epsilon."""
         count, place = 0, 0
         for value in values:
@@ -81,6 +99,6 @@ class Links:
                 place += 1
             if place < len(partners) and abs(value - partners[place]) <= self._epsilon:
                 count += 1
-                if count >= self._strength:
+                if count >= needed:
                     return True
         return False

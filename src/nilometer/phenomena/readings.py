@@ -29,10 +29,10 @@ def place_of(point: Any) -> Place | None:
 class Readings:
     """Readings by the evaluation at which they leave the window."""
 
-    def __init__(self, links: Links, range_: int, slide: int, strength: int) -> None:
+    def __init__(self, links: Links, range_: int, slide: int) -> None:
         self._links = links
-        self._range, self._slide, self._strength = range_, slide, strength
-        self._leaving: dict[int, list[tuple[Source, float]]] = {}
+        self._range, self._slide = range_, slide
+        self._leaving: dict[int, list[tuple[Source, float | None]]] = {}
         self._made: tuple[int, bytes] | None = None
 
     @property
@@ -50,7 +50,7 @@ class Readings:
             tracker.places[source] = place
             tracker.neighbours.place(source, place)
             touched.add(source)
-            leaves = None if read is None or value is None else ceil_to(read + self._range, self._slide)
+            leaves = None if read is None else ceil_to(read + self._range, self._slide)
             if leaves is not None and leaves > tick:
                 self._links.add(source, value)
                 self._leaving.setdefault(leaves, []).append((source, value))
@@ -75,7 +75,7 @@ class Readings:
 
     def _standing(self, source: Source) -> tuple[int, float | None, float | None, float | None]:
         values = self._links.values.get(source, [])
-        if len(values) < self._strength:
+        if len(values) < self._links.enough(source):
             return 0, None, None, None
         try:
             total = math.fsum(values)

@@ -13,7 +13,7 @@ from math import inf
 import polars as pl
 
 from nilometer.algebra.table_function import FunctionCall
-from nilometer.algebra.table_functions.phenomena import BETWEEN
+from nilometer.algebra.table_functions.phenomena import BETWEEN, SHARE
 from nilometer.operators import frames
 from nilometer.operators.logic import Output, Progress, no_evaluations
 from nilometer.phenomena.candidates import Candidates
@@ -36,7 +36,8 @@ class Totals:
     def all(self) -> Candidates:
         """Every source with a reading, and where every source is."""
         likeness = str(self.call["LIKENESS"])
-        kept = [each for each in self.call.options if each[0] not in ("LIKENESS", likeness, "STRENGTH")]
+        left_out = ("LIKENESS", likeness, "STRENGTH", SHARE.word)
+        kept = [each for each in self.call.options if each[0] not in left_out]
         every = (("LIKENESS", BETWEEN), (BETWEEN, (-inf, inf)), ("STRENGTH", 1))
         return Candidates(replace(self.call, options=(*every, *kept)), self.input, places=True)
 

@@ -115,10 +115,9 @@ class TrackLogic:
         self._membership = Membership.of(call, spec.input)
         of = STRING if self._membership is None else call.id_type.plain
         self._output = frames.window_dtypes(schema) if self._windows else frames.stream_dtypes(schema, of)
-        epsilon, strength = call[words.WITHIN], call["STRENGTH"]
-        assert isinstance(strength, int)
-        links = Links(epsilon, strength) if isinstance(epsilon, float) else None
-        self._readings = None if links is None else Readings(links, frame.start, frame.slide, strength)
+        epsilon = call[words.WITHIN]
+        links = Links(epsilon, *words.alike_readings(call)) if isinstance(epsilon, float) else None
+        self._readings = None if links is None else Readings(links, frame.start, frame.slide)
         near = call[words.NEAR]
         neighbours: Neighbours = Everyone()
         if isinstance(near, float):

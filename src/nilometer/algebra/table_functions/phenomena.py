@@ -124,6 +124,14 @@ STRENGTH = Option(
 )
 COUNTED = Option(STRENGTH.word, OptionKind.WHOLE, default=1, least=1, example="2", meaning=STRENGTH.meaning)
 PERCENT = Option("PERCENT", meaning="STRENGTH is a percentage of the readings expected within RANGE")
+SHARE = Option(
+    "SHARE",
+    OptionKind.NUMBER,
+    least=0,
+    most=100,
+    example="60",
+    meaning="and this percentage of the readings that the sensor has within RANGE",
+)
 NEIGHBOURS = Choice(
     "NEIGHBOURS",
     (
@@ -316,6 +324,7 @@ BOUND: Final = (
     LIKENESS,
     FROM,
     COUNTED,
+    SHARE,
     NEIGHBOURS,
     MEMBERS,
     CONTINUE,
@@ -350,6 +359,13 @@ def noise_of(call: FunctionCall) -> Noise | None:
         fast,
         steady if isinstance(steady, float) else None,
     )
+
+
+def alike_readings(call: FunctionCall) -> tuple[int, float]:
+    """What makes a candidate: a number of alike readings, and a percentage of all that it has (0: any)."""
+    strength, share = call[COUNTED.word], call[SHARE.word]
+    assert isinstance(strength, int)
+    return strength, share if isinstance(share, float) else 0.0
 
 
 def growth_of(call: FunctionCall) -> float:

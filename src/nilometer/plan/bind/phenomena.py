@@ -27,6 +27,7 @@ from nilometer.algebra.table_functions.phenomena import (
     NEAR,
     PHENOMENA,
     REACH,
+    SHARE,
     STRENGTH,
 )
 from nilometer.catalog.extents import Table
@@ -61,6 +62,8 @@ def bind_phenomena(
         if word not in ("RANGE", "SLIDE", "PERCENT", "LOCATED AT", GUIDE.word, AHEAD.word, REACH.word)
     }
     options["STRENGTH"] = _strength(own, definition, given, frame, inner)
+    if given.get("PERCENT") and given.get(GUIDE.word):
+        options[SHARE.word] = given["STRENGTH"]
     options[NAMED.word] = name
     if place is not None and place.unit not in (None, WGS84, "m"):
         options[METRES.word] = convert(1.0, place.unit, "m")
@@ -181,7 +184,7 @@ def _strength(
     if given.get("PERCENT"):
         guided = given.get(GUIDE.word)
         if isinstance(guided, tuple) and isinstance(guided[1], int):
-            # By the readings of a slowed sensor, so that it can become a candidate; others bring more.
+            # A slowed sensor can become a candidate. Of one that is asked more often, SHARE asks for more.
             interval = guided[1]
         if interval is None:
             context.fail(
@@ -191,7 +194,7 @@ def _strength(
             )
         if written > 100:
             context.fail(f"STRENGTH {written:g} PERCENT is more than all readings", definition)
-        return max(1, math.ceil(written / 100 * frame.start / interval))
+        return max(1, math.ceil(written * frame.start / (100 * interval)))
     if not written.is_integer():
         context.fail(
             "STRENGTH needs a whole number",

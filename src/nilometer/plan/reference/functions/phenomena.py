@@ -47,6 +47,11 @@ class Phenomenon:
     areas: list[float] = field(default_factory=list)
     state: tuple[Any, ...] = ()
 
+    @property
+    def moves(self) -> bool:
+        """Whether it has a velocity, and a place now: its members may all have lost theirs."""
+        return self.motion is not None and self.state[5] is not None
+
 
 @dataclass(frozen=True)
 class Update:
@@ -214,7 +219,7 @@ def _courses(
     assert isinstance(horizon, int)
     for tick, there, _ in _history(node, rows, first_tick, watermark, neighbours):
         for found in there:
-            if found.motion is not None:
+            if found.moves:
                 yield tick, found, _course(node, found, frame.slide), frame.slide, horizon // frame.slide
 
 
@@ -258,7 +263,7 @@ def membership(
                 source for source in field_.places if any(field_.adjacent(one, source) for one in inside)
             }
         for found in there if horizon else ():
-            if found.motion is None:
+            if not found.moves:
                 continue
             course = _course(node, found, frame.slide)
             for steps in range(horizon // frame.slide + 1):
@@ -390,20 +395,23 @@ class _Field:
         self.noise = words.noise_of(call)
         self.places: dict[Source, Place | None] = {}
         self.window: dict[tuple[Any, Source], list[Any]] = {}
+        self.heard: dict[Source, int] = {}
         for reading in readings:
             if reading.tick <= tick:
                 self.places[reading.source] = reading.place
-            if reading.klass is not None and tick - frame.start < reading.tick <= tick:
+            if not tick - frame.start < reading.tick <= tick:
+                continue
+            self.heard[reading.source] = self.heard.get(reading.source, 0) + 1
+            if reading.klass is not None:
                 self.window.setdefault((reading.klass, reading.source), []).append(reading.value)
 
     def groups(self) -> list[tuple[Any, Members]]:
         """The components of each class that have enough members."""
-        strength, least = self.call["STRENGTH"], self.call["MEMBERS"]
-        assert isinstance(strength, int)
+        least = self.call["MEMBERS"]
         assert isinstance(least, int)
         classes: dict[Any, set[Source]] = {}
         for (klass, source), values in self.window.items():
-            if len(values) >= strength:
+            if len(values) >= self.enough(source):
                 classes.setdefault(klass, set()).add(source)
         found = []
         for klass, sources in classes.items():
@@ -413,6 +421,11 @@ class _Field:
                 if len(group) >= least:
                     found.append((None if klass == "within" and self.linking else klass, frozenset(group)))
         return found
+
+    def enough(self, source: Source) -> int:
+        """How many alike readings make it a candidate."""
+        strength, share = words.alike_readings(self.call)
+        return max(strength, math.ceil(share * self.heard[source] / 100))
 
     @property
     def linking(self) -> bool:
@@ -452,13 +465,13 @@ class _Field:
         """With WITHIN: both have enough readings with a partner of the other."""
         if not self.linking:
             return True
-        epsilon, strength = self.call[words.WITHIN], self.call["STRENGTH"]
+        epsilon = self.call[words.WITHIN]
         assert isinstance(epsilon, float)
-        assert isinstance(strength, int)
         mine, theirs = self.window[klass, one], self.window[klass, other]
         return all(
-            sum(any(abs(value - partner) <= epsilon for partner in partners) for value in values) >= strength
-            for values, partners in ((mine, theirs), (theirs, mine))
+            sum(any(abs(value - partner) <= epsilon for partner in partners) for value in values)
+            >= self.enough(source)
+            for source, values, partners in ((one, mine, theirs), (other, theirs, mine))
         )
 
     def nearest(self, before: Members, now: Members, earlier: dict[Source, Place | None]) -> float | None:
