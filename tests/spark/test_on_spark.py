@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 
+from nilometer.engine import Answer
 from nilometer.errors import BindError, DataError
 from nilometer.plan.reference import same_answer
 from papers import test_dhtjoin, test_fjords, test_snee, test_steam
@@ -27,6 +28,10 @@ from properties.random_queries import Case, cases
 from properties.test_group_windows import group_window_cases
 from properties.test_hosts_agree import database_with, table_file  # noqa: F401 - a fixture
 from scripts import Run, read_script
+from spark.in_pipeline import InPipeline, rows_in_pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("spark")]
 
@@ -93,3 +98,22 @@ def test_random_queries(table_file: str, case: Case) -> None:  # noqa: F811
     found = query.run("spark", batch_rows=7)
     difference = same_answer(expected.rows, found.rows)
     assert difference is None, f"{difference}\n{query.explain('physical')}\n{query.explain('spark')}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", [parameter.values[0] for parameter in _scripts()], ids=str)
+def test_script_in_a_pipeline(path: Path, spark: SparkSession, tmp_path: Path) -> None:
+    """In rounds of Spark, in two parts, all of them in tasks. Without a JVM: tests/live/pipelines/test_scripts.py."""
+    InPipeline(read_script(path), tmp_path, 2, spark).run()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("paper", "printed"), _printed())
+def test_printed_query_in_a_pipeline(
+    paper: str, printed: Printed, spark: SparkSession, request: pytest.FixtureRequest
+) -> None:
+    query = request.getfixturevalue(paper).sql(printed.text, **printed.parameters)
+    found = rows_in_pipeline(query, 2, spark)
+    if found is not None:
+        expected = query.run("reference", finished=False)
+        assert same_answer(expected.rows, Answer(query.schema, found).rows) is None

@@ -13,7 +13,7 @@ FLOATs in two doubles, which are rounded once.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import gcd
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from nilometer.expressions import Expression, may_fail
 from nilometer.kernels import slice_cover
 from nilometer.kernels.arrays import Integers
 from nilometer.kernels.slice_cover import LEVELS, RADIX
@@ -268,7 +269,17 @@ def shareable(spec: WindowAggregate) -> tuple[int, int] | None:
     step = gcd(scope.period, length)
     if length <= 0 or scope.period > MOST_SLICES * step:
         return None
+    if scope.period > length and any(map(may_fail, _evaluated(spec))):
+        return None  # an expression must not meet the rows between its windows
     return step, (scope.end - scope.offset) % step
+
+
+def _evaluated(spec: WindowAggregate) -> Iterator[Expression]:
+    """The expressions that a row is met with."""
+    if spec.predicate is not None:
+        yield spec.predicate
+    yield from (expression for _, expression in spec.keys)
+    yield from (aggregate.argument for _, aggregate in spec.items if aggregate.argument is not None)
 
 
 def fits_into(scope: Scope, own: tuple[int, int], step: int, shift: int) -> bool:
