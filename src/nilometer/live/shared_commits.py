@@ -5,7 +5,7 @@
 
 The laws: a commit or a checkpoint costs the same number of fsyncs and files whatever the number of queries. After
 a crash the commit log is ahead of the checkpoint or equal to it; a query reads what lies between again, and its
-answers on the way are discarded. Queries that join a stored table keep a log of their own (standing.py), because
+answers on the way are discarded. Queries that join a table which is refreshed keep a log of their own (standing.py), because
 they keep the versions of the table there as well.
 """
 
@@ -328,7 +328,7 @@ class SharedCommits:
     @_exclusive
     def forget_private(self, query: SharedQuery) -> None:
         """The shared reader holds retention for this query from here on."""
-        if query.place.number <= 0 and not first_number(self._directory, query.name):
+        if query.recovered is None and not first_number(self._directory, query.name):
             return  # a new query has none
         for stream in self._logs.streams():
             log = self._logs.log(stream)

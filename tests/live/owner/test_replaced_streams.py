@@ -87,6 +87,8 @@ def test_readings_that_the_new_stream_has_lost_are_counted(tmp_path: Path) -> No
         grow(owner, weather)
     log = LogDirectory(tmp_path).log("wind")
     effect = records_of(tmp_path)[-1].effect["wind"]
+    assert log.trim(START + 50 * MINUTE).held_by is not None
+    assert log.start.position <= effect.position
     log.trim(START + 50 * MINUTE, force=True)
     lost = log.start.position - effect.position
     assert lost > 0

@@ -38,12 +38,13 @@ from nilometer.live.owner.statements import (
     statements_of,
 )
 from nilometer.live.replaced_state import Choice, check_keep
-from nilometer.live.standing import result_log, shared_logs
+from nilometer.live.standing import reader_of, result_log, shared_logs
 from nilometer.live.starts import BEGINNING, NOW, Start, offsets_at
 from nilometer.live.verdicts import decide, decision_of, folder_of_decision
 from nilometer.log import LogDirectory, Offset, StreamLog
 from nilometer.log.directory import PLACE
 from nilometer.log.local_files import LocalFiles
+from nilometer.log.readers import store_offset
 from nilometer.log.writer import BusyError
 from nilometer.plan import physical
 
@@ -384,7 +385,10 @@ class Changes:
             definition = self.database.catalog.query(name)
             assert definition is not None, "a query that was just declared"
             self.roster.starts[name.lower()] = {**offsets, **effect}
-            return self.roster.replace(definition, None if old is None else old.text, state)
+            told_of_it = self.roster.replace(definition, None if old is None else old.text, state)
+            if definition.name not in self.roster.station.queries:
+                self._hold(definition, effect)
+            return told_of_it
         told = [f"{kind.lower()} {name} is replaced"]
         reading = self._standing_readers(name, kind)
         if kind == "STREAM":
@@ -415,6 +419,18 @@ class Changes:
         assert definition is not None, "a query that was just declared"
         logs = self._logs(self.database.sql(definition.text))
         return {**{key: log.end for key, log in logs.items()}, **stands}
+
+    def _hold(self, definition: QueryDefinition, effect: Mapping[str, Offset]) -> None:
+        """A query that is paused reads nothing, but retention must keep what its new text will read. When it goes on, the
+        reader of all queries does that."""
+        if result_log(self.directory, definition.name).last is None:
+            return
+        needed = self._logs(self.database.sql(definition.text))
+        logs, reader = LogDirectory(self.directory), reader_of(definition.name)
+        for stream, log in needed.items():
+            store_offset(log.files, reader, effect[stream])
+        for stream in set(logs.streams()) - needed.keys():
+            logs.log(stream).forget_reader(reader)
 
     def _to_begin(self, before: Record | None, old: QueryDefinition | None) -> dict[str, Offset]:
         """Where the record lets a query begin in the streams of its old text, which may never have run."""
