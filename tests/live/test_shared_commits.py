@@ -154,3 +154,73 @@ def test_older_result_logs_are_read_on(tmp_path: Path, monkeypatch: pytest.Monke
     other = field(whole, minutes=20)
     run(other, whole)
     assert answers(database) == answers(other)
+
+
+JOINS = (
+    "SELECT a.id, a.x, t.label FROM air a, limits t WHERE a.id = t.id AND a.x > 1",
+    "SELECT t.label, AVG(a.x) AS mean FROM air [RANGE 4 MINUTES SLIDE 4 MINUTES] a, limits t"
+    " WHERE a.id = t.id GROUP BY t.label",
+)
+
+
+def joined_field(folder: Path, joins: tuple[str, ...]) -> Database:
+    database = field(folder, 0)
+    (folder / "limits.csv").write_text("id,label\n1,low\n2,high\n")
+    database.execute("CREATE TABLE limits (id INT, label STRING) STORED AT 'limits.csv'")
+    for number, text in enumerate(joins):
+        database.execute(f"CREATE QUERY j{number} STARTING AT BEGINNING AS {text}")
+    return database
+
+
+def days(folder: Path, joins: tuple[str, ...], groups: set[int]) -> dict[str, list[Any]]:
+    """One day, another one after the table has changed, and a query that came on the second day."""
+    database = joined_field(folder, joins)
+    run(database, folder)
+    (folder / "limits.csv").write_text("id,label\n1,other\n2,other\n")
+    write(folder, "b.csv", 12, 12)
+    with Station(database, folder) as station:
+        install(database, station)
+        late = database.sql(JOINS[0].replace("> 1", "> 2"))
+        station.install(late, "late", durable=True, start=BEGINNING)
+        station.run(lambda: False)
+        groups.add(len({live.group for live in station.queries.values()}))
+    database.execute(f"CREATE QUERY late AS {late.text}")
+    return answers(database)
+
+
+def test_joins_of_one_version_of_a_table_run_together(tmp_path: Path) -> None:
+    """Each has what it has alone: the table as it was when the query came, also after a restart."""
+    groups: set[int] = set()
+    together = days(tmp_path / "all", (*JOINS, JOINS[0].replace("> 1", "> 0")), groups)
+    assert groups == {2}, "those of the first day, and the one of the second"
+    assert not list((tmp_path / "all" / ".nilometer" / "queries").glob("*/results"))
+    assert {row[-1] for row in together["j0"]} == {"low", "high"}
+    assert {row[-1] for row in together["late"]} == {"other"}
+    for number, text in enumerate(JOINS):
+        alone = days(tmp_path / str(number), (text,), set())
+        assert alone["j0"] == together[f"j{number}"]
+        assert alone["late"] == together["late"]
+
+
+def test_a_crash_leaves_joins_of_tables_complete(tmp_path: Path) -> None:
+    expected = joined_field(tmp_path / "whole", JOINS)
+    run(expected, tmp_path / "whole")
+    database = joined_field(tmp_path / "crashed", JOINS)
+    for step in range(3, 60, 7):
+        passed = 0
+
+        def failpoint(_: str, step: int = step) -> None:
+            nonlocal passed
+            passed += 1
+            if passed == step:
+                raise CrashError
+
+        station = Station(database, tmp_path / "crashed", None, Outside(failpoint=failpoint))
+        try:
+            install(database, station)
+            station.run(lambda: False)
+        except CrashError:
+            pass
+        station.abandon()
+    run(database, tmp_path / "crashed")
+    assert answers(database) == answers(expected)

@@ -100,13 +100,16 @@ class Groups:
         offsets: Mapping[str, Offset],
         start: Mapping[str, Offset],
         eras: Sequence[Era],
+        tables: StoredTables,
     ) -> ReaderGroup | None:
-        """The group of standing queries at these offsets of the same streams, all of which read again from `start`."""
+        """The group of standing queries at these offsets of the same streams, all of which read again from `start` and
+        join the same tables."""
         for group in self._groups.values():
             alike = group.number >= 0 and not group.apart and group.streams.keys() == streams.keys()
             # Queries that read nothing again may have been declared otherwise before.
             declared = start == offsets or group.eras == tuple(eras)
-            if alike and declared and group.offsets == offsets and (group.replay or group.offsets) == start:
+            here = group.offsets == offsets and (group.replay or group.offsets) == start
+            if alike and declared and here and group.tables.key == tables.key:
                 return group
         return None
 

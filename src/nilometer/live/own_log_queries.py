@@ -1,5 +1,5 @@
-"""The standing queries of a station that have result logs of their own: those that join tables, whose versions are kept
-with their answers. All others commit together (shared_queries.py), or run on Spark.
+"""The standing queries of a station that have result logs of their own: those that join tables which are refreshed, whose
+versions are kept with their answers. All others commit together (shared_queries.py), or run on Spark.
 
 The law: a query that is installed again goes on at the offsets of its last commit, with the state that belongs to them.
 """
@@ -33,7 +33,7 @@ from nilometer.plan import physical
 
 def keeps_own_log(query: CompiledQuery) -> bool:
     """Whether a standing query has result logs of its own."""
-    return bool(physical.tables_of(query.physical))
+    return any(table.refresh is not None for table in physical.tables_of(query.physical).values())
 
 
 class OwnLogQueries:

@@ -118,17 +118,25 @@ class SharedQueries:
         query: CompiledQuery,
         streams: dict[str, Stream],
         start: Start,
-        tables: StoredTables,
+        tables_of: Callable[[bool], StoredTables],
         state: Choice | None = None,
         *,
         same_state: Sequence[Version] = (),
         stops: bool = False,
     ) -> LiveQuery:
-        """Start or resume a query. `state` and `same_state` are for one whose text has changed (replaced_state.py)."""
+        """Start or resume a query. `state` and `same_state` are for one whose text has changed (replaced_state.py).
+        `tables_of` gives the tables that it joins, none of which is refreshed; it is told whether the query goes on with
+        a state."""
         opened = self.open(name, query, streams, start, state, same_state=same_state)
         standing, offsets, from_, trimmed = opened.standing, opened.offsets, opened.state_at, opened.trimmed
         recovered = standing.recovered
-        group = self._groups.standing_at(streams, offsets, from_, standing.place.declared)
+        try:
+            tables = tables_of(recovered is not None and bool(recovered.panes))
+            tables.settle()
+        except BaseException:
+            self.close_if_idle()
+            raise
+        group = self._groups.standing_at(streams, offsets, from_, standing.place.declared, tables)
         new = group is None
         if group is None:
             group = self._groups.begin(name, streams, offsets, tables)
@@ -290,10 +298,10 @@ class SharedQueries:
             self.commits.queries.pop(standing.key, None)
         return dict(standing.place.offsets)
 
-    def set_apart(self, live: LiveQuery, tables: StoredTables) -> None:
+    def set_apart(self, live: LiveQuery) -> None:
         """Give a query a reader of its own, at the same place of the logs and with the same state."""
         group, standing = self._groups.of(live), self._running[live.name]
-        own = self._groups.set_apart(live, group, tables, self.commits.log.begin_group())
+        own = self._groups.set_apart(live, group, group.tables, self.commits.log.begin_group())
         self.commits.set_apart(standing, own.number, own.offsets)
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
@@ -362,7 +370,7 @@ class SharedQueries:
         for group in self._groups:
             if group.number < 0 or group.replay is not None or group.apart:
                 continue
-            place = tuple(sorted(group.offsets.items()))
+            place = tuple(sorted(group.offsets.items())), group.tables.key
             other = at.setdefault(place, group)
             if other is not group and other.streams.keys() == group.streams.keys():
                 small, large = sorted((other, group), key=lambda one: len(one.queries))

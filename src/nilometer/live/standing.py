@@ -74,7 +74,7 @@ def private_logs(
     failpoint: Failpoint | None = None,
 ) -> list[ResultLog]:
     """The result logs of one query alone, oldest first: `results`; then `results-2` and so on, one more each time
-    a column changed its type. Queries on Spark, queries that join stored tables, and older programs write them.
+    a column changed its type. Queries that join refreshed tables, and older programs, write them.
     """
     numbers = range(1, len(private_files(directory, name)) + 1)
     return [_result_log(directory, name, number, columns, failpoint) for number in numbers]

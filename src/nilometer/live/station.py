@@ -15,6 +15,7 @@ import gc
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -56,7 +57,7 @@ from nilometer.live.station_settings import StationSettings
 from nilometer.live.still_heap import StillHeap
 from nilometer.live.stored_tables import Kept, StoredTables
 from nilometer.live.stream_adapters import StreamAdapters
-from nilometer.live.versions import Version
+from nilometer.live.versions import Version, version_of
 from nilometer.log import LogDirectory, Offset
 from nilometer.log.private import close_to_others
 from nilometer.log.results.committed import CommittedOffsets
@@ -66,8 +67,6 @@ from nilometer.types import MILLISECOND, SECOND
 
 HOSTS = ("gateway", "spark")
 """The hosts on which live queries run."""
-
-
 PAUSE = SECOND // 4
 """The longest time that the loop waits for a source before it attends to the sensors and the clock again."""
 
@@ -225,9 +224,9 @@ class Station:
         elif on == "spark":
             live = self._spark.install(name, query, streams, start, stops=stops)
         elif durable and not keeps_own_log(query):
-            tables = self._no_tables()
+            tables_of = partial(self._tables_of, name, query)
             live = self._shared.install(
-                name, query, streams, start, tables, state, same_state=same_state, stops=stops
+                name, query, streams, start, tables_of, state, same_state=same_state, stops=stops
             )
             if not self._together:
                 self._shared.record(name)
@@ -527,16 +526,18 @@ class Station:
             return False
 
     def _detach_slow(self, group: ReaderGroup) -> None:
-        """Give the queries whose clients are slow readers of their own."""
+        """Give the queries whose clients are slow readers of their own, at the same place of the logs and with the same
+        state: they fall behind alone."""
         for live in [self.queries[name] for name in group.queries if self.queries[name].full]:
             # One that joins tables stays: beyond WAITING_ROWS its oldest rows are dropped, and its client is told.
             if len(group.queries) > 1 and not group.ended and not physical.tables_of(live.query.physical):
-                self._detach(live, group)
+                self._groups.set_apart(live, group, self._no_tables())
 
-    def _detach(self, live: LiveQuery, group: ReaderGroup) -> None:
-        """Give a query whose client is slow a reader of its own, at the same place of the logs and with the same
-        state: it falls behind alone."""
-        self._groups.set_apart(live, group, self._no_tables())
+    def _tables_of(self, name: str, query: CompiledQuery, restored: bool) -> StoredTables:
+        """The tables of a standing query on the gateway; most join none."""
+        if not physical.tables_of(query.physical):
+            return self._no_tables()
+        return self._stored_tables(name, query, version_of(query), restored)
 
     def _stored_tables(
         self, name: str, query: CompiledQuery, meaning: Version, restored: bool
@@ -556,13 +557,12 @@ class Station:
 
     def set_apart(self, name: str) -> None:
         """Give a standing query that is much dearer than the others a reader of its own: it falls behind alone."""
-        live = self.queries[name]
-        group = self._groups.of(live)
+        group = self._groups.of(live := self.queries[name])
         if name not in self._shared or group.apart or len(group.queries) < 2 or live.failure is not None:
             return
         self._settle_shared(at_once=True)
         if self._shared.trouble is None and live.failure is None:
-            self._shared.set_apart(live, self._no_tables())
+            self._shared.set_apart(live)
             live.apart = "it is much dearer than the others, and has a reader of its own"
 
     def _look_at(self, group: ReaderGroup) -> None:

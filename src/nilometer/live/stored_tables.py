@@ -17,6 +17,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -32,7 +33,7 @@ from nilometer.live.table_log import TableLog, Version
 from nilometer.log import failpoints
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.local_files import LocalFiles
-from nilometer.operators.frames import conform, dtypes
+from nilometer.operators.frames import conform, dtypes, to_bytes
 from nilometer.types import INT_MINIMUM, MINUTE, SECOND, Schema
 
 FOLDER = "tables"
@@ -108,6 +109,14 @@ class StoredTables:
     def _open(self, name: str, table: Table) -> Iterator[TableVersion]:
         """Open the table's first version, recorded or read now. Returns the later recorded versions."""
         log = None if self.kept is None else self.kept.log(table)
+        try:
+            return self._begin(name, table, log)
+        except BaseException:
+            if log is not None:
+                log.abandon()
+            raise
+
+    def _begin(self, name: str, table: Table, log: TableLog | None) -> Iterator[TableVersion]:
         first = None if log is None else self._recorded_first(log, table)
         met_before = first is not None or self.restored
         self._answered_before |= met_before
@@ -132,6 +141,18 @@ class StoredTables:
         assert self.kept is not None
         same = self.kept.same or (lambda found: self.kept is not None and found == self.kept.query)
         return next((each for each in log.versions() if same(each.query)), None)
+
+    @cached_property
+    def key(self) -> tuple[tuple[str, bytes], ...]:
+        """Equal for tables of the same names and columns whose first versions have the same rows."""
+        return tuple((name, _content(self._first[name])) for name in sorted(self.tables))
+
+    def settle(self) -> None:
+        """The versions are final, and on record: let go of their logs."""
+        assert all(table.refresh is None for table in self.tables.values()), "a table that is refreshed"
+        self.close()
+        for stored in self._stored.values():
+            stored.log = None
 
     # ---- what the queries meet -----------------------------------------------------------------------------------------
 
@@ -290,6 +311,11 @@ class GroupExtents:
     def sensors(self, stream: Stream) -> Sequence[Sensor]:
         """The declared sensors of a stream."""
         return self.declared(stream)
+
+
+def _content(rows: pl.DataFrame) -> bytes:
+    """A hash of a table's columns and rows."""
+    return blake2b(to_bytes(rows.rechunk()), digest_size=16).digest()
 
 
 def _later(name: str, log: TableLog) -> Iterator[TableVersion]:

@@ -29,6 +29,7 @@ from nilometer.live.control import (
     keep_floor,
     next_aside,
 )
+from nilometer.live.own_log_queries import keeps_own_log
 from nilometer.live.query_list import query_names
 from nilometer.live.shared_commits import SharedCommits
 from nilometer.live.shared_retention import size_in
@@ -200,7 +201,7 @@ def replay(database: Declarations, name: str, start: Start) -> Replayed:
     streams = physical.streams_of(query.physical)
     opened = {key: logs.log(stream) for key, stream in streams.items()}
     offsets = offsets_at(opened, start)
-    if on_spark or physical.tables_of(query.physical):
+    if on_spark or keeps_own_log(query):
         standing = DurableQuery(directory, name, query, keeps_state=not on_spark)
         try:
             if standing.recovered is None:
