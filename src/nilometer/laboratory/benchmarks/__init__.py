@@ -21,14 +21,14 @@ from nilometer.laboratory.benchmarks.sensorthings import sensorthings
 from nilometer.laboratory.benchmarks.simulator import simulator
 from nilometer.laboratory.benchmarks.truth import truth
 
-SPARK, JOINS, PHENOMENA = "spark", "joins", "phenomena"
+SPARK, JOINS, PHENOMENA, QUERIES = "spark", "joins", "phenomena", "queries"
 BENCHMARKS = {
     "operators": operators,
     "edge": edge,
     "memory": memory,
     "placement": placement,
     "simulator": simulator,
-    "queries": queries,
+    QUERIES: queries,
     "demand": demand,
     "http": http,
     "sensorthings": sensorthings,
@@ -42,4 +42,16 @@ BENCHMARKS = {
 }
 NAMES = (*BENCHMARKS, JOINS, SPARK)
 
-__all__ = ["BENCHMARKS", "JOINS", "NAMES", "PHENOMENA", "SPARK", "Result", "joins", "phenomena", "table"]
+__all__ = [
+    "BENCHMARKS",
+    "JOINS",
+    "NAMES",
+    "PHENOMENA",
+    "QUERIES",
+    "SPARK",
+    "Result",
+    "joins",
+    "phenomena",
+    "queries",
+    "table",
+]

@@ -13,14 +13,14 @@ from nilometer.laboratory.benchmarks.result import Result
 ONE_THREAD = {"POLARS_MAX_THREADS": "1", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
-def on_one_core(module: str, rows: int, sensors: int) -> Result:
-    """Call `measure(rows, sensors) -> Result` of a module in a new process."""
+def on_one_core(module: str, rows: int, sensors: int, *parts: str) -> Result:
+    """Call `measure(rows, sensors, *parts) -> Result` of a module in a new process."""
     code = (
         "import importlib, json, sys\n"
         "measure = importlib.import_module(sys.argv[1]).measure\n"
-        "print(json.dumps(measure(int(sys.argv[2]), int(sys.argv[3])).as_dict()))\n"
+        "print(json.dumps(measure(int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]).as_dict()))\n"
     )
-    command = [sys.executable, "-c", code, module, str(rows), str(sensors)]
+    command = [sys.executable, "-c", code, module, str(rows), str(sensors), *parts]
     done = subprocess.run(
         command, env=os.environ | ONE_THREAD, stdout=subprocess.PIPE, check=False, text=True
     )
