@@ -287,7 +287,7 @@ def test_owner_and_clients_are_killed(folder: Path, crowd: Crowd) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(10))
 def test_owner_and_clients_are_killed_with_two_hundred_queries(folder: Path, crowd: Crowd, seed: int) -> None:
     found = killing(folder, crowd, seed, clients=8, queries=200, strikes=25)
     print(found)
