@@ -328,7 +328,8 @@ def _with_memory(select: ast.Select) -> ast.Select:
 def selects(depth: int = DEPTH) -> st.SearchStrategy[ast.Select]:
     """SELECT with any of its clauses."""
     values = expressions(depth)
-    items = st.builds(ast.SelectItem, st.builds(ast.Star, optional_names)) | st.builds(
+    excluded = st.just(()) | st.lists(names, min_size=1, max_size=2).map(tuple)
+    items = st.builds(ast.SelectItem, st.builds(ast.Star, optional_names, excluded)) | st.builds(
         ast.SelectItem, values, optional_names
     )
     return st.builds(

@@ -28,6 +28,8 @@ A, B, C = (select(f"SELECT {name} FROM s") for name in "abc")
         ("*", [SelectItem(Star())]),
         ("R.*", [SelectItem(Star("R"))]),
         ('"odd name".*', [SelectItem(Star("odd name"))]),
+        ("* EXCLUDE (a, b)", [SelectItem(Star(excluded=("a", "b")))]),
+        ("R.* EXCEPT (a)", [SelectItem(Star("R", ("a",)))]),
         ("*, R.*, a", [SelectItem(Star()), SelectItem(Star("R")), item("a")]),
         ("a", [item("a")]),
         ("a AS b", [item("a", "b")]),

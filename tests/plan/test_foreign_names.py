@@ -24,6 +24,10 @@ OF_QUERIES = {
     "there is no hash of a value",
     "text has the functions of docs/language.md",
     "lists come from ARRAY_AGG",
+    "write FROM TUMBLE(s, 10 MINUTES) or HOP(s, 5 MINUTES, 10 MINUTES), and GROUP BY id, window_start",
+    "write FROM SESSION(s, 10 MINUTES), and GROUP BY id, window_start",
+    "write FROM s [RANGE 10 ROWS SLIDE 10 ROWS]",
+    "name the columns that you want, or all but some: * EXCLUDE (depth)",
     "write TIMESTAMP '2026-01-31 12:00', or to_timestamp(text, 'YYYY-MM-DD')",
 }
 """The hints that are about whole queries."""

@@ -193,6 +193,9 @@ _FOREIGN_STATEMENTS = {
     ),
     "ALTER": "there is no ALTER: drop it and create it anew",
     **dict.fromkeys(("DESCRIBE", "DESC"), "write SHOW STREAMS, or \\d name in the shell of nilometer sql"),
+    "FROM": "begin with SELECT *: SELECT * FROM river",
+    "SUMMARIZE": "write SELECT COUNT(*), MIN(x), AVG(x), MAX(x) FROM s; nilometer inspect FILE looks at a file",
+    "WATERMARK": "a stream says how late readings may be: CREATE STREAM s (...) PUSHED DELAY 5 SECONDS",
     "MATERIALIZED": "write CREATE QUERY name AS SELECT ...: it keeps running",
     "OR": "write CREATE OR REPLACE before QUERY, VIEW, STREAM, TABLE or PHENOMENON",
 }
@@ -221,8 +224,14 @@ def _foreign_clause(place: Place) -> str | None:
         return "write FROM TUMBLE(s, 5 MINUTES), HOP(s, 1 MINUTE, 5 MINUTES) or SESSION(s, 5 MINUTES)"
     if place.before.key == "TABLESAMPLE":
         return "write SAMPLE EVERY 1 HOUR behind FROM, or choose sensors: WHERE id % 10 = 0"
-    if place.before.key == "*" and place.found.key in ("EXCLUDE", "EXCEPT", "REPLACE"):
-        return "name the columns that you want"
+    if place.before.key == "*" and place.found.key in ("EXCLUDE", "EXCEPT"):
+        return "the columns stand in parentheses: * EXCLUDE (depth, rain)"
+    if place.before.key == "*" and place.found.key == "REPLACE":
+        return "leave the column out and add the new value: * EXCLUDE (depth), depth / 100 AS depth"
+    if place.found.key == "MATCH_RECOGNIZE" or place.before.key == "MATCH_RECOGNIZE":
+        return "there is no MATCH_RECOGNIZE: compare with LAG(x) OVER (PARTITION BY id ORDER BY time), or see SILENT"
+    if place.before.key == "GROUPING" and place.found.key == "SETS":
+        return "write a query for each set of groups, and UNION ALL between"
     if place.before.key in ("CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP"):
         return "an answer depends on the data alone, so there is no clock; over a window, now is its tick"
     if place.found.key in ("UNION", "EXCEPT", "INTERSECT") and "LIMIT" in place.labels:
@@ -263,10 +272,19 @@ def _window_without_brackets(place: Place) -> str | None:
     return None
 
 
+_FILE = "a file is named by --data, and its stream after it: --data air.csv 'SELECT * FROM air'"
+
+
+def _file_in_from(place: Place) -> str | None:
+    return _FILE if place.found.kind is STRING and "a stream" in place.labels else None
+
+
 def _function_in_from(place: Place) -> str | None:
     """A source before a parenthesis: the name of a table function that does not exist."""
     if WINDOW_LABEL not in place.labels or place.found.key != "(" or place.before.kind is not WORD:
         return None
+    if place.before.key in ("READ_CSV", "READ_CSV_AUTO", "READ_PARQUET", "READ_JSON", "READ_JSON_AUTO"):
+        return _FILE
     if place.before.key == "LATERAL":
         return "there is no LATERAL query: group it, and join it: JOIN (SELECT id, MAX(x) AS m ... GROUP BY id) q USING (id)"
     known = [*TABLE_FUNCTIONS, "TUMBLE", "HOP", "CUMULATE", "UNNEST"]
@@ -439,6 +457,7 @@ SLIPS: tuple[Callable[[Place], str | None], ...] = (
     _foreign_statement,
     _quoted_duration,
     _window_without_brackets,
+    _file_in_from,
     _function_in_from,
     _second_window,
     _window_clause,

@@ -404,18 +404,34 @@ def _sources(cursor: Cursor, items: list[ast.SelectItem]) -> list[ast.Source]:
     return sources
 
 
+def _excluded(cursor: Cursor) -> tuple[str, ...]:
+    """`EXCLUDE (a, b)`; other databases say EXCEPT."""
+    if not (cursor.at("EXCLUDE", "EXCEPT") and cursor.peek().key == "("):
+        return ()
+    cursor.advance()
+    cursor.advance()
+    names = [cursor.name()]
+    while cursor.accept(","):
+        names.append(cursor.name())
+    cursor.expect(")")
+    return tuple(names)
+
+
 def _item(cursor: Cursor) -> ast.SelectItem:
-    """`*`, `R.*` or `expression [[AS] name]`."""
+    """`*`, `R.*`, both with EXCLUDE, or `expression [[AS] name]`."""
     token = cursor.token
     if token.key == "*":
         cursor.advance()
-        return ast.SelectItem(ast.Star(span=token.span), span=token.span)
+        excluded = _excluded(cursor)
+        span = cursor.span_from(token.start)
+        return ast.SelectItem(ast.Star(excluded=excluded, span=span), span=span)
     if token.kind in (WORD, QUOTED) and cursor.peek().key == "." and cursor.peek(2).key == "*":
         qualifier = cursor.name()
         cursor.advance()
         cursor.advance()
+        excluded = _excluded(cursor)
         span = cursor.span_from(token.start)
-        return ast.SelectItem(ast.Star(qualifier, span=span), span=span)
+        return ast.SelectItem(ast.Star(qualifier, excluded, span=span), span=span)
     cursor.expected.append("'*'")
     expression = parse_expression(cursor)
     alias: str | None = None

@@ -36,8 +36,9 @@ def print_expression(node: ast.Expression) -> str:
             return _with_unit(count, unit)
         case ast.NowConstant():
             return "NOW"
-        case ast.Star(qualifier):
-            return "*" if qualifier is None else f"{identifier(qualifier)}.*"
+        case ast.Star(qualifier, excluded):
+            star = "*" if qualifier is None else f"{identifier(qualifier)}.*"
+            return f"{star} EXCLUDE ({', '.join(map(identifier, excluded))})" if excluded else star
         case ast.Unary("NOT", operand):
             return f"NOT {_inside(operand, NOT)}"
         case ast.Unary(operator, operand):

@@ -77,9 +77,10 @@ class NowConstant(Expression):
 
 @dataclass(frozen=True, slots=True)
 class Star(Expression):
-    """`*` or `R.*` in a select list."""
+    """`*`, `R.*` or `* EXCLUDE (a, b)` in a select list."""
 
     qualifier: str | None = None
+    excluded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,9 +269,22 @@ class ExpressionBinder:
             node,
             detail=f"the columns here are {quoted(list(dict.fromkeys(columns)))}" if columns else None,
             hint=FOREIGN_CONSTANTS.get(node.text.lower())
+            or self._hint_at_answer(node)
             or nearest(node.text, names)
             or f"if it is a parameter, give it a value: --set {node.text}=...",
         )
+
+    def _hint_at_answer(self, node: ast.Name) -> str | None:
+        """What to write for a name that belongs to the answer, or to a window."""
+        name = node.text
+        if name.lower() in self.scope.answered:
+            return (
+                f"'{name}' is a column of the answer: repeat its expression here, put a condition on an aggregate"
+                f" into HAVING, or ask around it: SELECT * FROM (SELECT ... AS {name} ...) WHERE {name} > 1"
+            )
+        if name.lower() in ("window_start", "window_end"):
+            return f"TUMBLE, HOP and SESSION in FROM have {name}: FROM TUMBLE(s, 10 MINUTES)"
+        return None
 
     def _field(self, node: ast.Name) -> Expression | None:
         """`peak.energy`, `q.peak.energy`: a field of a column that has several; None if there is no such column."""
@@ -462,7 +475,9 @@ class ExpressionBinder:
                 self.context.fail(
                     f"'{operator}' is not defined for {type_of(left)} and {type_of(right)}",
                     node,
-                    hint=f"'{operator}' is for numbers; join text with a || b"
+                    hint="a length of time stands without quotes: time + 10 MINUTES"
+                    if {type_of(left).kind, type_of(right).kind} == {Kind.TIME, Kind.STRING}
+                    else f"'{operator}' is for numbers; join text with a || b"
                     if Kind.STRING in (one, other)
                     else self._clash_hint(type_of(left), type_of(right)),
                 )

@@ -36,6 +36,16 @@ FOREIGN_FUNCTIONS: dict[str, str] = {
         ("time_bucket_gapfill", "locf", "interpolate"),
         "write FROM TUMBLE(s, 1 HOUR) GROUP BY id, window_start FILL(PREVIOUS), or RESAMPLE in FROM",
     ),
+    **dict.fromkeys(
+        ("window", "tumblingwindow", "hoppingwindow", "slidingwindow", "tumbling_window", "hopping_window"),
+        "write FROM TUMBLE(s, 10 MINUTES) or HOP(s, 5 MINUTES, 10 MINUTES), and GROUP BY id, window_start",
+    ),
+    **dict.fromkeys(
+        ("sessionwindow", "session_window"),
+        "write FROM SESSION(s, 10 MINUTES), and GROUP BY id, window_start",
+    ),
+    **dict.fromkeys(("countwindow", "count_window"), "write FROM s [RANGE 10 ROWS SLIDE 10 ROWS]"),
+    "columns": "name the columns that you want, or all but some: * EXCLUDE (depth)",
     **dict.fromkeys(("random", "rand", "uuid"), "every answer can be repeated, so nothing is left to chance"),
     **dict.fromkeys(("string_split", "str_split", "unnest_string"), "write split_part(text, ',', 1)"),
     **dict.fromkeys(("md5", "sha1", "sha256", "hash"), "there is no hash of a value"),

@@ -144,6 +144,8 @@ class Scope:
     places: dict[str, ast.Node] = field(default_factory=dict)
     inside: dict[tuple[str, str], Expression] = field(default_factory=dict)
     """For INSIDE(phenomenon, column), in lower case, the condition that it means."""
+    answered: frozenset[str] = frozenset()
+    """The aliases of the select list, in lower case: they name columns of the answer, which FROM and WHERE do not see."""
     guided: tuple[str, logical.TableFunction] | None = None
     """The alias of the readings that GUIDED BY is about, and who is read."""
 

@@ -23,6 +23,7 @@ from nilometer.plan import logical
 from nilometer.plan.bind.aggregate_calls import is_aggregate_call, is_shift_call
 from nilometer.plan.bind.completeness import completeness_of
 from nilometer.plan.bind.distinct import distinct
+from nilometer.plan.bind.excluded import without_excluded
 from nilometer.plan.bind.expressions import OUTER, ExpressionBinder
 from nilometer.plan.bind.group_windows import (
     check_windows_are_grouped,
@@ -80,6 +81,7 @@ class SelectBinder:
         self.select = windows_from_groups(context, select)
         self.bind_query = bind_query
         self.scope = Scope(context, outer=outer)
+        self.scope.answered = frozenset(item.alias.lower() for item in select.items if item.alias is not None)
         self.node: logical.Node
         self.where: tuple[Expression, ...] = ()
         self.correlations: list[tuple[Expression, Expression]] = []
@@ -252,6 +254,7 @@ class SelectBinder:
         names = self.scope.starred()
         if star.qualifier is not None:
             names = [name for relation in relations for name in relation.visible]
+        names = without_excluded(self.context, star, names, relations)
         return [ColumnReference(name, schema[name].type.plain) for name in names]
 
     def _no_outer(self, bound: Expression, place: ast.Node) -> None:
