@@ -173,12 +173,23 @@ def test_a_file_without_times_is_a_table_that_joins(run, tmp_path: Path) -> None
     assert out == '{"room": "attic"}\n'
 
 
-def test_times_that_need_a_declaration_make_no_table(run, tmp_path: Path) -> None:
+def test_a_file_is_read_as_inspect_would_declare_it(run, tmp_path: Path) -> None:
     path = write(tmp_path / "zeiten.csv", ["31/12/2026 17:05,1", "31/12/2026 17:06,2"], "zeit,v")
+    code, out, err = run("query", "--json", "--data", str(path), "SELECT zeit, v FROM zeiten WHERE v > 1")
+    assert (code, out) == (0, '{"zeit": "2026-12-31T17:06:00Z", "v": 2}\n')
+    assert (
+        "zeiten.csv has no schema: taking time TIME FROM zeit, FORMAT CSV (TIME FORMAT '%d/%m/%Y %H:%M')"
+        in err
+    )
+    assert f" inspect {path}' shows all of it" in err
+
+
+def test_days_and_months_that_cannot_be_told_apart_are_not_guessed(run, tmp_path: Path) -> None:
+    path = write(tmp_path / "zeiten.csv", ["01/12/2026 17:05,1", "02/12/2026 17:06,2"], "zeit,v")
     code, _, err = run("query", "--data", str(path), "SELECT * FROM zeiten")
     assert code == 1
     assert "the times of 'zeiten.csv' need a declaration" in err
-    assert "'zeit' is written as %d/%m/%Y %H:%M" in err
+    assert "day and month cannot be told apart" in err
     assert " inspect " in err
 
 
@@ -258,7 +269,7 @@ def test_the_only_column_of_times_is_the_time_and_one_bad_time_is_one_garbled_ro
 def test_hints_begin_with_the_name_that_was_typed(
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = write(tmp_path / "zeiten.csv", ["31/12/2026 17:05,1", "31/12/2026 17:06,2"], "zeit,v")
+    path = write(tmp_path / "zeiten.csv", ["11/12/2026 17:05,1", "11/12/2026 17:06,2"], "zeit,v")
     monkeypatch.setenv("NILOMETER_COMMAND", "./nilo")
     for json_option in ((), ("--json",)):
         _, _, err = run("query", *json_option, "--data", str(path), "SELECT * FROM zeiten")

@@ -110,7 +110,7 @@ def test_disorder_doubles_gaps_and_faults_are_told(run, tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("\n".join(["time,id,level_cm", *lines]) + "\n")
     _, out, _ = run("inspect", str(tmp_path / "s.csv"))
     assert "1 rows (2.2 %) come after a later one, by up to" in out
-    assert "1 readings have the sensor and time of another one, 1 of them are copies" in out
+    assert "1 reading has the sensor and time of another one, and is a copy" in out
     assert "level_cm is -9999 in 2 rows, which is probably a fault and not a value" in out
     assert "1 gaps are longer than 3 intervals" in out
     assert "level_cm INT UNIT 'cm'" in out

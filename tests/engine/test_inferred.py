@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import nilometer
+from nilometer.engine.inspecting import inspect
 from nilometer.ingest import readers
 
 NOON = 1_767_268_800
@@ -104,3 +105,72 @@ def test_open_quotes_swallow_no_readings(tmp_path: Path) -> None:
         "a\nb",
         "c",
     ]
+
+
+OTHER_FORMS = {
+    "a delimiter": b"time|id|v\n2026-12-31T17:05:00Z|x|1.5\n2026-12-31T17:06:00Z|x|n/a\n",
+    "comments before the header": b"# logger 4\n# Cel\ntime,id,v\n2026-12-31 17:05:00,x,1.5\n2026-12-31 17:06:00,x,\n",
+    "decimal commas": b"time;id;v\n2026-12-31 17:05;x;1,5\n2026-12-31 17:06;x;\n",
+    "a format of times": b"Zeit,id,v\n31.12.2026 17:05,x,1.5\n31.12.2026 17:06,x,\n",
+    "dates and times of day": b"Date,Time,id,v\n12/31/2026,5:05 PM,x,1.5\n12/31/2026,5:06 PM,x,\n",
+    "dates of ISO and times of day": b"date,time,id,v\n2026-12-31,17:05:00,x,1.5\n2026-12-31,17:06:00,x,\n",
+    "UTF-16": "time,id,v\n2026-12-31 17:05,x,1.5\n2026-12-31 17:06,x,\n".encode("utf-16"),
+    "line ends of old Macs": b"time,id,v\r2026-12-31 17:05,x,1.5\r2026-12-31 17:06,x,\r",
+    "Windows": "time;id;v;Gerät (°C)\n2026-12-31 17:05;x;1.5;Küche\n2026-12-31 17:06;x;;Küche\n".encode(
+        "cp1252"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_a_file_in_another_form_is_read_as_inspect_would_declare_it(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "s.csv"
+    path.write_bytes(OTHER_FORMS[form])
+    expected = [
+        '{"time": "2026-12-31T17:05:00Z", "id": "x", "v": 1.5}',
+        '{"time": "2026-12-31T17:06:00Z", "id": "x", "v": null}',
+    ]
+    db = nilometer.connect(path)
+    assert list(db.sql("SELECT time, id, v FROM s").run().json_rows()) == expected
+    # What inspect proposes reads the same.
+    declared = nilometer.connect()
+    declared.execute(inspect(str(path)).declaration)
+    declared.attach("s", path)
+    assert list(declared.sql("SELECT time, id, v FROM s").run().json_rows()) == expected
+
+
+def test_a_file_without_a_header_loses_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    path.write_text("2026-12-31 17:05:00,x,1.5\n2026-12-31 17:06:00,y,2.5\n")
+    db = nilometer.connect(path)
+    assert list(db.sql("SELECT column_2, column_3 FROM s").run().json_rows()) == [
+        '{"column_2": "x", "column_3": 1.5}',
+        '{"column_2": "y", "column_3": 2.5}',
+    ]
+    # Numbers may be names: there is a name above the times.
+    path.write_text("ts,773869,767541\n2026-12-31 17:05:00,1,2\n")
+    assert len(nilometer.connect(path).sql("SELECT * FROM s").run()) == 1
+
+
+def test_a_reading_without_a_time_of_day_is_garbled(tmp_path: Path) -> None:
+    rows = [f"31.12.2026;17:{minute:02};x;1" for minute in range(20)]
+    (tmp_path / "s.csv").write_text(
+        "\n".join(["Tag;Uhr;id;v", *rows, "31.12.2026;;x;1", "31.12.2026;25:00;x;1"])
+    )
+    db = nilometer.connect(tmp_path / "s.csv")
+    assert list(db.sql("SELECT COUNT(*) AS n FROM s").run().json_rows()) == ['{"n": 20}']
+    (entry,) = db.data.entries(db.catalog.stream("s"))
+    assert (entry.rows.height, entry.garbled) == (20, 2)
+
+
+def test_a_table_may_have_another_form_too(tmp_path: Path) -> None:
+    (tmp_path / "rooms.csv").write_text("# where the motes are\nmote|room\n1|hall\n2|attic\n")
+    db = nilometer.connect(tmp_path / "rooms.csv")
+    assert list(db.sql("SELECT room FROM rooms WHERE mote = 2").run().json_rows()) == ['{"room": "attic"}']
+
+
+def test_a_clock_is_for_files(tmp_path: Path) -> None:
+    with pytest.raises(nilometer.NilometerError, match="CLOCK is for files"):
+        nilometer.connect().execute(
+            "CREATE STREAM s (v INT) PUSHED FROM 'mqtt://localhost/s' FORMAT CSV (CLOCK 'Uhrzeit')"
+        )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nilometer
-from nilometer.engine.inspecting.dialect import Dialect, dialect_of
+from nilometer.engine.inspecting.dialect import Dialect, dialect_of, dialect_of_bytes
 from nilometer.engine.inspecting.from_json import json_sample
 from nilometer.engine.inspecting.inspection import inspect_sample
 from nilometer.engine.inspecting.sample import Sample
@@ -56,6 +56,11 @@ def test_the_dialects_of_csv() -> None:
     assert dialect_of('a,b\n"x, y",2\n') == Dialect(",")
     assert dialect_of("2026-01-01;3,5;1.5\n2026-01-02;4,5;2.5\n").decimal_comma
     assert not dialect_of("a;b\n1.5;2\n").decimal_comma
+    assert dialect_of("ts,773869\n2026-01-01,5\n").header
+    assert not dialect_of("773869,5\n773870,6\n").header
+    assert dialect_of_bytes("a;Gerät\n1;2\n".encode("cp1252")).encoding == "cp1252"
+    assert dialect_of_bytes("a;Gerät\n1;2\n".encode()[:-8]).encoding is None  # the last character is cut
+    assert dialect_of_bytes(b"a;b\n1;\xff\x81\n").encoding is None  # no text of Windows: a damaged line
 
 
 def test_the_gateways_that_heard_a_message_are_no_readings() -> None:

@@ -23,6 +23,7 @@ class Format:
 
     `time_format` has strftime's directives. `timezone` is the IANA name of the zone of times that name none.
     `nulls` are texts that stand for NULL. An empty `quote` means that quotes are ordinary characters.
+    `clock` is the field of a file that has the times of day, where the field of the time has the dates.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class Format:
     time_format: str | None = None
     timezone: str | None = None
     nulls: tuple[str, ...] = ()
+    clock: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

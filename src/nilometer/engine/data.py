@@ -31,7 +31,7 @@ SCHEMA_FILE = "schema.sql"
 LOG_FOLDER = ".nilometer/log"
 ENDINGS = tuple(
     f".{format_}{packed}"
-    for format_ in ("csv", "jsonl", "ndjson", "json", "parquet")
+    for format_ in ("csv", "tsv", "jsonl", "ndjson", "json", "parquet")
     for packed in ("", ".gz", ".zst")
 )
 """The endings of data files, as in ingest.readers.files, which imports Polars."""

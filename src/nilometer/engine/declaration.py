@@ -33,6 +33,7 @@ _WORDS = {
     "NULL": "nulls",
     "SKIP": "skip",
     "ENCODING": "encoding",
+    "CLOCK": "clock",
     "TIME FORMAT": "time_format",
     "TIMEZONE": "timezone",
 }

@@ -196,6 +196,13 @@ def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
     times = [column.name for column in declared if column.type.kind is Kind.TIME]
     if len(times) == 1 and times[0].lower() != "time":
         form = replace(form, sole_time=times[0])
+    if form.format is not None and form.format.clock is not None and statement.url is not None:
+        _fail(
+            text,
+            statement,
+            "CLOCK is for files: a message has one field with its time",
+            "join date and time of day where the messages are made",
+        )
     delay = 0 if statement.delay is None else duration_of(statement.delay, text, "DELAY", positive=False)
     return Stream(
         statement.name,

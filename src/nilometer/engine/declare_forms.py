@@ -16,7 +16,7 @@ from nilometer.language import ast
 DIRECTIVES = "YymdHIMSfpbBjzse"
 """The letters that may follow % in TIME FORMAT, besides %% and %-d and their like (no leading zero)."""
 
-_TEXT_ONLY = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "SKIP", "ENCODING")
+_TEXT_ONLY = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "SKIP", "ENCODING", "CLOCK")
 """The options that only CSV has."""
 
 
@@ -102,6 +102,10 @@ def _with_option(found: Format, option: ast.FormatOption, text: str | None) -> F
             except (LookupError, ValueError, AttributeError):
                 _fail(text, option, f"no encoding '{encoding}'", "such as 'utf-8', 'latin1' or 'cp1252'")
             return replace(found, encoding=known.name)
+        case "CLOCK", str() as clock:
+            if not clock.strip():
+                _fail(text, option, "CLOCK needs the name of a field", "such as CLOCK 'Uhrzeit'")
+            return replace(found, clock=clock)
         case "TIMEZONE", str() as zone:
             try:
                 ZoneInfo(zone)

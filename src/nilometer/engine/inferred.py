@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from nilometer.catalog import Stream, Table, stream_columns
 from nilometer.catalog.form import Form
+from nilometer.engine.as_inspected import open_as_inspected
 from nilometer.errors import DataError, NilometerError
 from nilometer.types import MICROSECOND, SECOND, STRING, TIME, Column, Kind
 
@@ -54,16 +55,22 @@ def open_files(database: Database, files: FileSet, name: str | None = None, *, a
     from nilometer.ingest.readers import FileForm, unified_columns
     from nilometer.ingest.readers.files import has_leading_zeros
 
+    if _is_unusual(files):
+        open_as_inspected(database, files, name)
+        return
     survey = _Survey(files, alike)
     columns = unified_columns(survey.raws())
     database.notes += survey.differences
     bare = survey.sample is None
     time, source = time_column(columns, survey.sample), id_column(columns)
+    readable = time is not None and time.type.kind in (Kind.TIME, Kind.INT, Kind.FLOAT)
+    if columns and (not readable or _has_dates(survey.sample, time)) and _has_formatted_times(survey.sample):
+        open_as_inspected(database, files, name)
+        return
     if time is None and columns:
-        _check_no_times(files, survey.sample)
         _open_table(database, files, columns, name)
         return
-    if not bare and (time is None or time.type.kind not in (Kind.TIME, Kind.INT, Kind.FLOAT)):
+    if not bare and not readable:
         raise _no_time(files, columns)
     renamed = {} if time is None else {time.name: "time"}
     if source is not None and (bare or source.type.kind in (Kind.INT, Kind.STRING)):
@@ -110,17 +117,30 @@ def _no_time(files: FileSet, columns: tuple[Column, ...]) -> DataError:
     )
 
 
-def _check_no_times(files: FileSet, sample: RawFile | None) -> None:
-    """Refuse files whose times only a declaration can read: they are readings, and no table."""
+def _is_unusual(files: FileSet) -> bool:
+    """Whether a CSV file is written in a way that the reader does not find by itself: another delimiter, no header,
+    lines before it, decimal commas, another encoding."""
+    from nilometer.engine.inspecting.dialect import dialect_of_bytes
+    from nilometer.ingest.readers.files import format_of, head
+
+    first = files.paths[0]
+    return format_of(first) == "csv" and bool(dialect_of_bytes(head(first)).options())
+
+
+def _has_dates(sample: RawFile | None, time: Column | None) -> bool:
+    """Whether the times are whole days, as texts."""
+    if sample is None or time is None or time.name not in sample.columns.columns:
+        return False
+    values = sample.columns[time.name]
+    return str(values.dtype) == "String" and bool(values.str.contains(r"^\s*\d{4}-\d{2}-\d{2}\s*$").all())
+
+
+def _has_formatted_times(sample: RawFile | None) -> bool:
+    """Whether times are there that only a FORMAT can read: a TIME FORMAT, or a CLOCK beside the dates."""
     from nilometer.engine.inspecting.times import find_times
 
     times = None if sample is None else find_times(sample.columns)
-    if times is not None and times.format is not None:
-        raise DataError(
-            f"the times of '{files.name}' need a declaration",
-            detail=f"'{times.column}' is written as {times.format}",
-            hint=f"'nilometer inspect {files.source} --write' declares the stream in a schema.sql beside it",
-        )
+    return times is not None and (times.format is not None or times.clock is not None)
 
 
 def _open_table(database: Database, files: FileSet, columns: tuple[Column, ...], name: str | None) -> None:

@@ -75,7 +75,18 @@ STAGES = (
     *("spark", "demand", "analyze"),
 )
 FORMAT_KINDS = ("CSV", "JSON")
-FORMAT_WORDS = ("HEADER", "DELIMITER", "QUOTE", "DECIMAL", "NULL", "SKIP", "ENCODING", "TIME", "TIMEZONE")
+FORMAT_WORDS = (
+    "HEADER",
+    "DELIMITER",
+    "QUOTE",
+    "DECIMAL",
+    "NULL",
+    "SKIP",
+    "ENCODING",
+    "CLOCK",
+    "TIME",
+    "TIMEZONE",
+)
 SHOW_KINDS = (
     "QUERIES",
     "STREAMS",

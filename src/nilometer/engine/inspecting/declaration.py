@@ -117,6 +117,8 @@ def _name(field: str, taken: set[str], reserved: frozenset[str] = frozenset({"ti
 def _options(sample: Sample, times: Times | None, fields: list[Field]) -> list[str]:
     """The options of FORMAT CSV."""
     options = [f"{word} {value}" for word, value in sample.options.items()]
+    if times is not None and times.clock is not None:
+        options.append(f"CLOCK {string(times.clock)}")
     if times is not None and times.format is not None:
         options.append(f"TIME FORMAT {string(times.format)}")
     marks = list(dict.fromkeys(mark for field in fields for mark in field.marks))

@@ -1,21 +1,26 @@
-"""Finds how a CSV file is written: delimiter, header, decimal comma, lines before the header, marks for NULL.
+"""Finds how a CSV file is written: encoding, delimiter, header, decimal comma, lines before the header.
 
 >>> dialect_of("ts;v\\n2026-01-01;3,5\\n2026-01-02;4,0\\n")
-Dialect(delimiter=';', header=True, decimal_comma=True, skip=0)
+Dialect(delimiter=';', header=True, decimal_comma=True, skip=0, encoding=None)
 >>> dialect_of("1767225600|17\\n1767225660|18\\n")
-Dialect(delimiter='|', header=False, decimal_comma=False, skip=0)
+Dialect(delimiter='|', header=False, decimal_comma=False, skip=0, encoding=None)
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from nilometer.ingest.readers.lines import in_utf8
 
 DELIMITERS = (",", ";", "\t", "|")
 GUESSED = (",", ";", "\t")
 """The delimiters that the reader finds by itself."""
 LOOKED_AT = 200
+WINDOWS = "cp1252"
+_WINDOWS_MARKS = frozenset("ÄÖÜäöüßÀÁÂÃÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕØÙÚÛàáâãåæçèéêëìíîïñòóôõøùúûŒœ°²³µ±·€£§–—’‘“”…½×")
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d*,\d+")
@@ -30,6 +35,7 @@ class Dialect:
     header: bool = True
     decimal_comma: bool = False
     skip: int = 0
+    encoding: str | None = None
 
     def options(self) -> dict[str, str]:
         """The options of FORMAT CSV that the reader does not find by itself."""
@@ -42,7 +48,30 @@ class Dialect:
             found["DECIMAL"] = "','"
         if self.skip:
             found["SKIP"] = str(self.skip)
+        if self.encoding is not None:
+            found["ENCODING"] = f"'{self.encoding}'"
         return found
+
+
+def dialect_of_bytes(head: bytes) -> Dialect:
+    """The dialect of a file that begins with these bytes."""
+    encoding = None
+    try:
+        # The last character may be cut.
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        encoding = WINDOWS if _is_windows(head) else None
+    text = in_utf8(head, encoding).decode(errors="replace").lstrip("\ufeff")
+    return replace(dialect_of(text), encoding=encoding)
+
+
+def _is_windows(head: bytes) -> bool:
+    """Whether bytes that are not UTF-8 read as text in the encoding of Western European Windows: letters and signs
+    of units, and no byte that only a binary file or a damaged line has."""
+    if b"\0" in head:
+        return False
+    odd = {mark for mark in head.decode(WINDOWS, errors="replace") if not mark.isascii()}
+    return odd <= _WINDOWS_MARKS
 
 
 def dialect_of(text: str) -> Dialect:
@@ -55,10 +84,27 @@ def dialect_of(text: str) -> Dialect:
     delimiter = max(DELIMITERS, key=lambda mark: _columns(body, mark))
     rows = list(csv.reader(body, delimiter=delimiter))
     first = [field.strip() for field in rows[0]]
-    header = not any(_NUMBER.fullmatch(field) or _TIME.fullmatch(field) for field in first)
+    header = _is_header(first, rows[1:])
     values = [field.strip() for row in rows[1:] for field in row]
     commas = delimiter != "," and any(map(_COMMA.fullmatch, values)) and not _has_points(values)
     return Dialect(delimiter, header, commas, skip)
+
+
+def _is_header(first: list[str], rows: list[list[str]]) -> bool:
+    """Whether the first line has names: no value in it looks like one, or a column of values has a name above it.
+    (A name may be a number, such as that of a sensor.)"""
+    likely = [_is_value(field) for field in first]
+    if not any(likely):
+        return True
+    for place, value in enumerate(likely):
+        below = [row[place].strip() for row in rows if len(row) > place and row[place].strip()]
+        if not value and first[place] and below and all(map(_is_value, below)):
+            return True
+    return False
+
+
+def _is_value(field: str) -> bool:
+    return bool(_NUMBER.fullmatch(field) or _TIME.fullmatch(field))
 
 
 def _columns(lines: list[str], delimiter: str) -> int:

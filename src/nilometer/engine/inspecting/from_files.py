@@ -8,12 +8,13 @@ from pathlib import Path
 import polars as pl
 
 from nilometer.engine.inferred import stream_name
-from nilometer.engine.inspecting.dialect import Dialect, dialect_of
+from nilometer.engine.inspecting.dialect import Dialect, dialect_of_bytes
 from nilometer.engine.inspecting.from_json import json_sample
 from nilometer.engine.inspecting.sample import Sample
 from nilometer.errors import DataError
 from nilometer.ingest.readers import FileSet, find_files, read_raw
 from nilometer.ingest.readers.files import contents, format_of
+from nilometer.ingest.readers.lines import in_utf8
 
 HEAD = 1 << 16
 """The bytes in which the form of a CSV file is looked for."""
@@ -29,7 +30,7 @@ def sample_of_files(source: str) -> Sample:
         lines = [line for path in files.paths for line in contents(path).splitlines() if line.strip()]
         return json_sample(lines, name, files.name, home=home)
     if format_ == "csv":
-        dialect = dialect_of(contents(files.paths[0])[:HEAD].decode(errors="replace").lstrip("\ufeff"))
+        dialect = dialect_of_bytes(contents(files.paths[0])[:HEAD])
         if dialect.options():
             return _dialect_sample(files, name, dialect)
     frames, remarks = [], []
@@ -46,7 +47,7 @@ def _dialect_sample(files: FileSet, name: str, dialect: Dialect) -> Sample:
     for path in files.paths:
         try:
             frame = pl.read_csv(
-                io.BytesIO(contents(path)),
+                io.BytesIO(in_utf8(contents(path), dialect.encoding)),
                 separator=dialect.delimiter,
                 has_header=dialect.header,
                 skip_rows=dialect.skip,

@@ -24,6 +24,9 @@ from nilometer.errors import DataError
 from nilometer.ingest.readers.files import has_leading_zeros
 from nilometer.types import STRING, Column, Kind, format_duration, format_time
 
+CONSTANT = 5
+"""Of how many columns it is said that they always have the same value."""
+
 
 @dataclass(frozen=True)
 class Inspection:
@@ -67,7 +70,8 @@ def inspect_sample(sample: Sample, into: Path | None = None) -> Inspection:
         return _table(sample, into)
     moments = times.values if times is not None else sample.arrived
     assert moments is not None
-    others = [name for name in rows.columns if times is None or name != times.column]
+    taken = () if times is None else (times.column, times.clock)
+    others = [name for name in rows.columns if name not in taken]
     fields = {name: field for name in others if (field := find_field(rows[name])) is not None}
     source = _source(sample, fields, moments)
     if source is not None and source in fields and has_leading_zeros(rows[source]):
@@ -76,7 +80,7 @@ def inspect_sample(sample: Sample, into: Path | None = None) -> Inspection:
     if rhythm is None:
         raise DataError(f"no row of '{sample.label}' has a time that can be read")
     text = declaration(sample, times, source, list(fields.values()), rhythm)
-    facts = (*_facts(sample, times, source, rhythm), *(r for field in fields.values() for r in field.remarks))
+    facts = (*_facts(sample, times, source, rhythm), *_remarks(list(fields.values())))
     return Inspection(sample.name, text, (*facts, *sample.remarks), sample.home)
 
 
@@ -94,10 +98,19 @@ def _table(sample: Sample, into: Path | None) -> Inspection:
         f"{sample.label}: {rows.height} rows",
         "no column looks like the time of a reading (ISO-8601, a number since 1970, or a format such as"
         " 31/12/2026 17:05), so it is a table",
-        *(remark for field in fields for remark in field.remarks),
+        *_remarks(fields),
     )
     text = table_declaration(sample, fields, place)
     return Inspection(sample.name, text, (*facts, *sample.remarks), sample.home, table=True)
+
+
+def _remarks(fields: list[Field]) -> list[str]:
+    """The remarks on the columns; of many that always have the same value, the first few are named."""
+    remarks = [remark for field in fields for remark in field.remarks]
+    constant = [remark for remark in remarks if " is always " in remark]
+    left_out = constant[CONSTANT:] if len(constant) > CONSTANT + 1 else []
+    more = [f"{len(left_out)} more columns always have the same value"] if left_out else []
+    return [remark for remark in remarks if remark not in left_out] + more
 
 
 def _source(sample: Sample, fields: dict[str, Field], moments: pl.Series) -> str | None:
@@ -131,7 +144,9 @@ def _facts(sample: Sample, times: Times | None, source: str | None, rhythm: Rhyt
     sensors = (
         f"{rhythm.sensors} sensor{'' if rhythm.sensors == 1 else 's'}" if source is not None else "no id"
     )
-    facts = [f"{sample.label}: {rhythm.rows} readings, {sensors}, {span}"]
+    facts = [f"{sample.label}: {rhythm.rows} reading{'' if rhythm.rows == 1 else 's'}, {sensors}, {span}"]
+    if times is not None and times.clock is not None:
+        facts.append(f"{times.column} has the dates, {times.clock} the times of day")
     if times is None:
         facts.append("the messages have no time: a reading gets the time of its arrival")
     else:
@@ -157,8 +172,8 @@ def _facts(sample: Sample, times: Times | None, source: str | None, rhythm: Rhyt
             )
     if rhythm.doubles:
         facts.append(
-            f"{rhythm.doubles} readings have the sensor and time of another one"
-            + (f", {rhythm.copies} of them are copies" if rhythm.copies else ", with other values")
+            f"{rhythm.doubles} reading{' has' if rhythm.doubles == 1 else 's have'} the sensor and time of another one"
+            + (_copies(rhythm) if rhythm.copies else ", with other values")
         )
     if rhythm.gaps and (rhythm.steady or rhythm.regular):
         whose = f" of {rhythm.longest_of}" if rhythm.longest_of is not None else ""
@@ -166,6 +181,12 @@ def _facts(sample: Sample, times: Times | None, source: str | None, rhythm: Rhyt
             f"{rhythm.gaps} gaps are longer than 3 intervals; the longest{whose} lasts {_about(rhythm.longest_gap)}"
         )
     return facts
+
+
+def _copies(rhythm: Rhythm) -> str:
+    if rhythm.copies == rhythm.doubles:
+        return ", and is a copy" if rhythm.copies == 1 else ", and are copies"
+    return f", {rhythm.copies} of them {'is a copy' if rhythm.copies == 1 else 'are copies'}"
 
 
 def _about(duration: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -33,10 +33,12 @@ FORMATS = (
 """The formats that are tried, the more usual first."""
 TRIED = 1_000
 """The number of values with which a format is tried."""
+_CLOCK = r"^\s*\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?(\s*[AaPp][Mm])?\s*$"
 SHORT_NAMES = ("t", "at", "when", "utc", "unix", "epoch")
 """Names of columns whose numbers are times if they are of present days."""
 LEAST = 0.9
 """The share of a column's values that must be times."""
+AMBIGUOUS = "day and month cannot be told apart: no day is beyond the 12th"
 _UNITS = {"seconds": "s", "milliseconds": "ms", "microseconds": "us"}
 _ANCIENT, _DISTANT = 15 * 365 * DAY, 80 * 365 * DAY
 
@@ -44,17 +46,38 @@ _ANCIENT, _DISTANT = 15 * 365 * DAY, 80 * 365 * DAY
 @dataclass(frozen=True)
 class Times:
     """The column of times, in microseconds. `unit` is that of numbers (s, ms, us); `format` is that of texts that
-    are not ISO-8601."""
+    are not ISO-8601. `clock` is the column with the times of day, where this one has the dates only."""
 
     column: str
     values: pl.Series
     unit: str | None = None
     format: str | None = None
     remarks: tuple[str, ...] = ()
+    clock: str | None = None
 
 
 def find_times(columns: pl.DataFrame) -> Times | None:
-    """The times of the data; None if no column looks like times."""
+    """The times of the data; None if no column looks like times. Loggers often write dates and times of day into
+    two columns."""
+    times = _find_times(columns)
+    if times is None or times.unit is not None or columns[times.column].dtype != pl.String:
+        return times
+    if bool((times.values.drop_nulls() % DAY != 0).any()):
+        return times
+    for clock in columns.columns:
+        texts = columns[clock]
+        if clock == times.column or texts.dtype != pl.String or not texts.drop_nulls().len():
+            continue
+        if not _enough(texts.set(~texts.str.contains(_CLOCK), None), texts):
+            continue
+        joined = pl.concat_str(pl.col(times.column), pl.col(clock), separator=" ").alias(times.column)
+        both = _times(columns.select(joined).to_series(), told=False)
+        if both is not None:
+            return replace(both, clock=clock)
+    return times
+
+
+def _find_times(columns: pl.DataFrame) -> Times | None:
     short = [name for name in columns.columns if name.lower() in SHORT_NAMES]
     named = [name for wanted in TIME_NAMES for name in columns.columns if name.lower() == wanted]
     like = [name for name in columns.columns if any(part in name.lower() for part in ("time", "date", "ts"))]
@@ -151,5 +174,5 @@ def _formatted(column: pl.Series) -> Times | None:
         "the times name no time zone, and are taken as UTC; TIMEZONE 'Europe/Zurich' in FORMAT says otherwise"
     ]
     if len({other[:2] for other, _ in left} & {"%d", "%m"}) == 2:
-        remarks.append("day and month cannot be told apart: no day is beyond the 12th")
+        remarks.append(AMBIGUOUS)
     return Times(column.name, times.cast(pl.Int64), format=format_, remarks=tuple(remarks))

@@ -25,7 +25,7 @@ import pyarrow.csv as arrow_csv
 
 from nilometer.catalog.form import PLAIN, Form, Format
 from nilometer.errors import DataError
-from nilometer.ingest.readers.lines import nonblank_lines, repaired, split_lines, spoiled_rows
+from nilometer.ingest.readers.lines import in_utf8, nonblank_lines, repaired, split_lines, spoiled_rows
 from nilometer.ingest.readers.reading import DEAD_LETTERS, DeadLetter, RawFile, match_columns
 from nilometer.ingest.readers.values import fits
 from nilometer.types import FLOAT, TIME, Column, Kind
@@ -34,7 +34,7 @@ from nilometer.types import FLOAT, TIME, Column, Kind
 def read_csv(data: bytes, declared: tuple[Column, ...] | None = None, form: Form = PLAIN) -> RawFile:
     """The columns of a CSV file, as text; only those that `declared` names, if given."""
     format = form.format if form.format is not None and form.format.kind == "CSV" else Format("CSV")
-    text, damaged = repaired(_decoded(data, format))
+    text, damaged = repaired(in_utf8(data, format.encoding))
     # Skipped lines stay as blank ones, so that the numbers of the others are right.
     text = _skipped(text, format.skip)
     body = text.lstrip(b"\r\n " + (b"" if format.delimiter == "\t" else b"\t"))
@@ -44,6 +44,9 @@ def read_csv(data: bytes, declared: tuple[Column, ...] | None = None, form: Form
     header = 0 if format.header is False else 1
     names = fields if header else _names(fields, declared)
     wanted = names if declared is None else list(match_columns(declared, names).values()) or names[:1]
+    clock = _clock(form, names)
+    if clock is not None and clock[1] not in wanted:
+        wanted = [*wanted, clock[1]]
     way = _Way(separator, format.quote, tuple(names), tuple(wanted), header)
     broken: list[tuple[int, str]] = []
     columns = _parse(body, way, broken, threads=True)
@@ -57,6 +60,10 @@ def read_csv(data: bytes, declared: tuple[Column, ...] | None = None, form: Form
         broken.clear()
         # The parser knows the number of a record only if it runs in a single thread.
         columns = _parse(body, way, broken, threads=False)
+    if clock is not None and clock[0] in columns.columns:
+        date, time_of_day = clock
+        joined = pl.concat_str(pl.col(date), pl.col(time_of_day), separator=" ")
+        columns = columns.with_columns(joined.alias(date))
     records = columns.height + len(broken) + header
     aside = np.array([number - 1 for number, _ in broken], dtype=np.int64)
 
@@ -79,6 +86,15 @@ def read_csv(data: bytes, declared: tuple[Column, ...] | None = None, form: Form
     spoiled = spoiled_rows(columns) if damaged else None
     garbled = len(broken) + opened.size
     return RawFile(columns, lines, tuple(letters[:DEAD_LETTERS]), garbled, spoiled, tuple(names))
+
+
+def _clock(form: Form, names: list[str]) -> tuple[str, str] | None:
+    """The fields of the date and of the time of day, if the FORMAT says CLOCK and the file has both."""
+    if form.format is None or form.format.clock is None:
+        return None
+    date = form.origin("time") or form.sole_time or "time"
+    found = match_columns([Column(name, TIME) for name in (date, form.format.clock)], names)
+    return (found[date], found[form.format.clock]) if len(found) == 2 else None
 
 
 def _swallowed(
@@ -115,13 +131,6 @@ def _closed_lines(text: bytes, separator: str) -> tuple[bytes, npt.NDArray[np.in
     header = filled.arg_true()[:1].to_numpy().astype(np.int64)
     kept, opened = np.union1d(header, kept), np.setdiff1d(opened, header)
     return "\n".join(lines.gather(kept)).encode(), kept + 1, opened + 1
-
-
-def _decoded(data: bytes, format: Format) -> bytes:
-    """The text as UTF-8. A byte that the encoding does not have spoils its row, like one that is not UTF-8."""
-    if format.encoding in (None, "utf-8"):
-        return data
-    return data.decode(format.encoding, errors="replace").lstrip("\ufeff").encode()
 
 
 def _skipped(text: bytes, count: int) -> bytes:

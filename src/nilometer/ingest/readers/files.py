@@ -35,6 +35,7 @@ from nilometer.types import INT, STRING, TIME, Column, Type, format_bytes
 
 FORMATS: dict[str, str] = {
     ".csv": "csv",
+    ".tsv": "csv",
     ".jsonl": "json",
     ".ndjson": "json",
     ".json": "json",
@@ -44,6 +45,9 @@ FORMATS: dict[str, str] = {
 
 COMPRESSIONS: dict[str, str] = {".gz": "gzip", ".zst": "zstd"}
 """The endings of compressed files, and the names of the methods."""
+
+NAMED = 12
+"""How many of a file's columns a note names."""
 
 PIECE = 1 << 20
 """How many bytes are decompressed at once."""
@@ -111,6 +115,9 @@ def _missing(
     """A note for each declared column that the file does not have."""
     names = raw.names or tuple(raw.columns.columns)
     matched = match_columns(declared, names)
+    there = list(found or names)
+    if len(there) > NAMED:
+        there = [*there[:NAMED], f"and {len(there) - NAMED} more"]
     notes = []
     for column in declared:
         # In JSON lines a key may first occur after the surveyed lines.
@@ -119,7 +126,7 @@ def _missing(
         free = {name.lower(): name for name in names if name not in matched.values()}
         near = get_close_matches(column.name.lower(), free, n=1)
         notes.append(
-            f"{label} has no column '{form.origin(column.name) or column.name}' (found {', '.join(found or names)}): it is NULL"
+            f"{label} has no column '{form.origin(column.name) or column.name}' (found {', '.join(there)}): it is NULL"
             + (f"; did you mean '{free[near[0]]}'?" if near else "")
         )
     return tuple(notes)
@@ -266,6 +273,21 @@ def _ending(path: Path) -> str:
 def format_of(path: str | Path) -> str | None:
     """The format that the name's ending tells: csv, json or parquet."""
     return FORMATS.get(_ending(Path(path)))
+
+
+def head(path: Path, most: int = 1 << 16) -> bytes:
+    """The first bytes of a file, without compression; none if it cannot be read."""
+    try:
+        if path.suffix.lower() == ".gz":
+            with gzip.open(path) as packed:
+                return packed.read(most)
+        if path.suffix.lower() == ".zst":
+            with pa.CompressedInputStream(pa.OSFile(str(path)), "zstd") as packed:
+                return bytes(packed.read(most))
+        with path.open("rb") as plain:
+            return plain.read(most)
+    except (OSError, EOFError, zlib.error):
+        return b""
 
 
 def contents(path: Path) -> bytes:

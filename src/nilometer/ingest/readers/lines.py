@@ -12,6 +12,16 @@ import polars as pl
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
+def in_utf8(data: bytes, encoding: str | None = None) -> bytes:
+    """The text in UTF-8, with line feeds. UTF-16 is known by its byte-order mark, and files of old Macs by line ends
+    that are carriage returns alone. A byte that the encoding does not have becomes a REPLACEMENT."""
+    if encoding in (None, "utf-8") and data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    if encoding not in (None, "utf-8"):
+        data = data.decode(encoding, errors="replace").lstrip("\ufeff").encode()
+    return data.replace(b"\r", b"\n") if b"\r" in data and b"\n" not in data else data
+
+
 def repaired(data: bytes) -> tuple[bytes, bool]:
     """The text without its byte-order mark, and whether it had bytes that are not UTF-8 (each is now
     REPLACEMENT)."""
