@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.stage import StageWindows
 from nilometer.types import SECOND
-from overlay.test_joins import CHAIN, TRIPLE
+from overlay.test_joins import CHAIN, PAIR, TRIPLE
 
 
 def row(at: int, moment: int, key: int = 7) -> pl.DataFrame:
@@ -54,3 +56,34 @@ def test_rows_are_one_by_their_positions_and_memory_is_bounded(plan: JoinPlan) -
     assert (new.height, found, windows.height, windows.shed) == (0, None, 1, 0)
     windows.insert(0, row(0, 5).with_columns(pl.lit(1, pl.Int64).alias("@position0")), ours)
     assert (windows.height, windows.shed) == (1, 1)
+
+
+@pytest.mark.parametrize("policy", ["", "RANDOM", "PROB", "LIFE"])
+def test_memory_bounds_each_input_and_what_goes_is_counted(policy: str) -> None:
+    """Copies are bounded by themselves, and are not counted as shed. PROB and LIFE keep the rows that have partners."""
+    plan = replace(PAIR, memory=(4, None), policy=policy)
+    windows = StageWindows(plan, 0, 1_000)
+
+    def rows(at: int, keys: list[int]) -> pl.DataFrame:
+        return pl.DataFrame(
+            {
+                "@key": keys,
+                f"@position{at}": range(len(keys)),
+                f"@time{at}": range(len(keys)),
+                f"{at}.B": keys,
+            },
+            schema_overrides={"@key": pl.UInt64},
+        )
+
+    def below_50(keys: np.ndarray) -> np.ndarray:
+        return np.asarray(keys < 50)
+
+    windows.insert(1, rows(1, [3, 3, 7]), below_50)
+    windows.insert(0, rows(0, [*range(10), *range(60, 70)]), below_50)
+    assert (windows.height, windows.shed) == (3 + 4 + 4, 6)
+    kept = windows.rows_of(0, below_50)
+    assert kept is not None
+    if policy in ("PROB", "LIFE"):
+        assert {3, 7} <= set(kept.get_column("@key"))
+    if not policy:
+        assert kept.get_column("@key").to_list() == [6, 7, 8, 9]

@@ -137,6 +137,8 @@ class _FollowedQuery:
         try:
             asking.install(client)
             message(f"live, run by {client.owner}; Ctrl-C stops it")
+            if asking.note:
+                message(asking.note)
             over = False
             while not over and not self.printer.full and not self.stopped():
                 left = 1.0 if self.left is None else min(1.0, self.left)

@@ -98,6 +98,15 @@ def serve(
         int,
         typer.Option("--replicas", min=0, max=7, help="How many other peers keep copies of join state."),
     ] = 1,
+    peer_rows: Annotated[
+        int,
+        typer.Option(
+            "--peer-rows",
+            min=1,
+            metavar="ROWS",
+            help="The most rows that this peer keeps of each input of a join.",
+        ),
+    ] = 2_000_000,
     catalog: CatalogOption = None,
 ) -> None:
     """Own a data directory: run its streams, its standing queries and their sinks, until Ctrl-C.
@@ -125,12 +134,12 @@ def serve(
         quiet=not rows,
         force=force,
         http=settings,
-        peer=_peer(peer, join, key_file, peer_name or Path(data or ".").resolve().name, replicas),
+        peer=_peer(peer, join, key_file, peer_name or Path(data or ".").resolve().name, replicas, peer_rows),
     )
 
 
 def _peer(
-    address: str | None, join: str | None, key_file: Path | None, name: str, replicas: int
+    address: str | None, join: str | None, key_file: Path | None, name: str, replicas: int, rows: int
 ) -> PeerOptions | None:
     from nilometer.errors import ConfigurationError
     from nilometer.live.peers.peering import PeerOptions
@@ -145,7 +154,7 @@ def _peer(
             hint="make one and give it to all: (umask 077; head -c 32 /dev/urandom | base64 > ring.key), "
             "then --key-file ring.key",
         )
-    return PeerOptions(address, join, key_file, name, replicas)
+    return PeerOptions(address, join, key_file, name, replicas, rows)
 
 
 def _settings(

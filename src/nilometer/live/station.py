@@ -238,6 +238,8 @@ class Station:
             offsets = offsets_at(logs, start)
             live = self._add(name, query, streams, offsets, stops=stops)
         self.queries[name] = live
+        if self.peering is not None and name in self.peering.notes:
+            live.note = "; ".join(filter(None, (live.note, self.peering.notes[name])))
         self.fleet.start(name, query.physical, summaries=on != "spark")
         self.guidance.start(name, query.physical)
         if self._together:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from nilometer.overlay.join_plan import JoinPlan
-from nilometer.overlay.stage import position, time
+from nilometer.overlay.names import position, time
 
 FORGETS_AT = 50_000
 """Old positions are dropped when this many have come since."""

@@ -11,8 +11,9 @@ from functools import cached_property
 import polars as pl
 
 from nilometer.overlay.join_plan import JoinPlan
+from nilometer.overlay.names import time
 from nilometer.overlay.ring import Contact
-from nilometer.overlay.stage import StageWindows, time
+from nilometer.overlay.stage import StageWindows
 from nilometer.overlay.streams import Reached
 
 

@@ -23,8 +23,9 @@ from nilometer.operators.value_hashes import hashes_of
 from nilometer.overlay.flow import Flow, beyond, fell_in_gap
 from nilometer.overlay.join_plan import Input
 from nilometer.overlay.messages import Put
+from nilometer.overlay.names import KEY, time
 from nilometer.overlay.ring import Contact
-from nilometer.overlay.stage import KEY, Owned, time
+from nilometer.overlay.stage import Owned
 from nilometer.overlay.streams import Reached
 from nilometer.types import INT_MAXIMUM, INT_MINIMUM
 
@@ -77,6 +78,12 @@ def keys_of(class_id: str, values: pl.Series) -> np.ndarray[tuple[int], np.dtype
     text = np.frombuffer(class_id.encode(), dtype=np.uint8)
     name = hash_texts(text, np.array([0, len(text)], dtype=np.int64))
     return fold(np.full(len(values), name[0], dtype=np.uint64), hashes_of(values))
+
+
+def warm_up() -> None:
+    """Load the compiled kernels, which takes a second: otherwise the first rows of a question wait for it."""
+    for values in (pl.Series([1]), pl.Series([0.5]), pl.Series(["a"])):
+        keys_of("", values)
 
 
 class Indexing:

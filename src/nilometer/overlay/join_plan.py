@@ -60,11 +60,16 @@ class Stage:
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """A join. `classes` are sets of columns that must be equal."""
+    """A join. `classes` are sets of columns that must be equal, and `order` says which of them to join by first; without
+    it, the one with the most inputs. Each peer keeps at most `memory` rows of each input (empty, or None: as many as
+    fit), and sheds others by `policy`."""
 
     inputs: tuple[Input, ...]
     classes: tuple[tuple[Member, ...], ...]
     widths: tuple[tuple[int, ...], ...]
+    order: tuple[int, ...] = ()
+    memory: tuple[int | None, ...] = ()
+    policy: str = ""
 
     @staticmethod
     def of(
@@ -88,11 +93,15 @@ class JoinPlan:
         widths = np.array(self.widths)
         if bool((widths >= UNCONNECTED).any()):
             raise ConfigurationError("windows that do not connect all streams cannot be joined by peers")
+        if self.order and sorted(self.order) != list(range(len(self.classes))):
+            raise ConfigurationError(f"{self.order} is no order of {len(self.classes)} classes")
+        if self.memory and len(self.memory) != len(self.inputs):
+            raise ConfigurationError(f"{len(self.memory)} bounds of memory for {len(self.inputs)} streams")
         joined = [one for stage in self.stages for one in stage.members]
         if set(joined) != set(range(len(self.inputs))):
             raise ConfigurationError(
                 "the streams are not all connected by equalities",
-                hint="peers join by equal values: add a condition such as A.site = B.site, or ask with --ship",
+                hint="peers join by equal values: add a condition such as A.site = B.site",
             )
 
     @property
@@ -102,8 +111,10 @@ class JoinPlan:
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """The pipeline, left-deep: the class with the most inputs first, then one that is connected to what is joined."""
-        left = sorted(range(len(self.classes)), key=lambda one: (-len(self._inputs_of(one)), one))
+        """The pipeline, left-deep: the first class in the order, then the first that is connected to what is joined."""
+        left = list(self.order) or sorted(
+            range(len(self.classes)), key=lambda one: (-len(self._inputs_of(one)), one)
+        )
         stages: list[Stage] = []
         joined: set[int] = set()
         while left:
@@ -148,6 +159,11 @@ class JoinPlan:
             if members == (at,)
         )
 
+    def most_rows(self, port: tuple[int, ...], otherwise: int) -> int:
+        """The most rows of a port: those of its input, or, for results of stages before, of its largest input."""
+        bounds = [self.memory[at] if self.memory else None for at in port]
+        return max(otherwise if one is None else min(one, otherwise) for one in bounds)
+
     @property
     def reach(self) -> int:
         """The longest time between two members of a result."""
@@ -156,16 +172,20 @@ class JoinPlan:
     def as_json(self) -> str:
         """As text, for the wire."""
         inputs = [[one.stream, list(one.columns), one.alias, one.condition] for one in self.inputs]
-        return json.dumps([inputs, self.classes, self.widths], separators=(",", ":"))
+        plan = [inputs, self.classes, self.widths, self.order, self.memory, self.policy]
+        return json.dumps(plan, separators=(",", ":"))
 
     @staticmethod
     def from_json(text: str) -> JoinPlan:
         """Read the output of `as_json`."""
-        inputs, classes, widths = json.loads(text)
+        inputs, classes, widths, order, memory, policy = json.loads(text)
         return JoinPlan(
             tuple(Input(stream, tuple(columns), alias, said) for stream, columns, alias, said in inputs),
             tuple(tuple((int(at), str(column)) for at, column in one) for one in classes),
             tuple(tuple(map(int, row)) for row in widths),
+            tuple(map(int, order)),
+            tuple(None if rows is None else int(rows) for rows in memory),
+            str(policy),
         )
 
     def _inputs_of(self, by: int) -> set[int]:

@@ -14,8 +14,9 @@ import polars as pl
 
 from nilometer.overlay.flow import Flow, beyond, fell_in_gap
 from nilometer.overlay.indexing import POSITION, TIME, Select, Use, keys_of
+from nilometer.overlay.names import KEY, position, time, value
 from nilometer.overlay.ring import Contact
-from nilometer.overlay.stage import KEY, Owned, position, time, value
+from nilometer.overlay.stage import Owned
 
 if TYPE_CHECKING:
     from nilometer.overlay.peer import Peer

@@ -20,6 +20,7 @@ from nilometer.expressions import Call, ColumnReference, Expression
 from nilometer.kernels.window_bounds import implied_widths
 from nilometer.operators.evaluate.evaluate import Predicate, compile_predicate
 from nilometer.overlay.join_plan import Input, JoinPlan, Member
+from nilometer.overlay.worth import POLICIES
 from nilometer.plan import physical
 from nilometer.plan.explain import explain_text
 from nilometer.plan.explain.expressions import print_expression
@@ -46,8 +47,8 @@ def why_not(node: physical.WindowJoin) -> str | None:
         return "it calls a function in Python"
     if node.predicate is not None:
         return "it has a condition on several streams that is no equality"
-    if node.memory is not None:
-        return "it sheds load, which peers do by their own bound"
+    if node.memory is not None and node.memory.policy not in POLICIES:
+        return f"peers do not shed by {node.memory.policy}"
     for key in node.keys:
         if not isinstance(key.left_expression, ColumnReference) or not isinstance(
             key.right_expression, ColumnReference
@@ -91,8 +92,9 @@ def runs_code(part: object) -> bool:
     return False
 
 
-def plan_of(node: physical.WindowJoin) -> JoinPlan:
-    """The join as peers run it."""
+def plan_of(node: physical.WindowJoin, windows: Sequence[int] = (), order: Sequence[int] = ()) -> JoinPlan:
+    """The join as peers run it. `windows`: it is one of bracket windows of these lengths (newest.py). `order`: by which
+    class to join first."""
     leaves = [leaf for leaf in node.streams if isinstance(leaf, physical.SpAcquire)]
     members: list[set[Member]] = []
     for key in node.keys:
@@ -102,11 +104,20 @@ def plan_of(node: physical.WindowJoin) -> JoinPlan:
         }
         touching = [one for one in members if one & pair]
         members = [one for one in members if not one & pair] + [pair.union(*touching)]
-    widths = implied_widths(len(leaves), [(one.left, one.right, one.width) for one in node.bounds])
+    count = len(leaves)
+    if windows:
+        widths = [[0 if i == j else windows[i] - 1 for j in range(count)] for i in range(count)]
+    else:
+        implied = implied_widths(count, [(one.left, one.right, one.width) for one in node.bounds])
+        widths = [list(map(int, row)) for row in implied]
+    memory = node.memory
     return JoinPlan(
         tuple(_input(leaf, at, members) for at, leaf in enumerate(leaves)),
         tuple(tuple(sorted(one)) for one in members),
-        tuple(tuple(map(int, row)) for row in widths),
+        tuple(map(tuple, widths)),
+        tuple(order),
+        () if memory is None else memory.rows,
+        "" if memory is None else str(memory.policy),
     )
 
 
@@ -128,9 +139,11 @@ class Conditions:
     def __init__(self) -> None:
         self._compiled: dict[Input, Predicate] = {}
 
-    def know(self, node: physical.WindowJoin) -> JoinPlan:
+    def know(
+        self, node: physical.WindowJoin, windows: Sequence[int] = (), order: Sequence[int] = ()
+    ) -> JoinPlan:
         """The plan of a join, whose selections are known from now on."""
-        plan = plan_of(node)
+        plan = plan_of(node, windows, order)
         for one, leaf in zip(plan.inputs, node.streams, strict=True):
             assert isinstance(leaf, physical.SpAcquire)
             if leaf.predicate is not None:

@@ -46,9 +46,10 @@ from nilometer.overlay.messages import (
     Shipped,
     Subscribe,
 )
+from nilometer.overlay.names import KEY
 from nilometer.overlay.ring import Contact, in_arc, in_arcs
 from nilometer.overlay.routes import Routes
-from nilometer.overlay.stage import KEY, Owned
+from nilometer.overlay.stage import Owned
 from nilometer.overlay.streams import Reached, Streams
 from nilometer.overlay.tally.asked_tally import TallyAsked
 from nilometer.overlay.tally.tallies import MARK, Prepare, Tallies, TallyQuery, as_they_are

@@ -12,8 +12,8 @@ import polars as pl
 
 from nilometer.overlay.chord import Chord
 from nilometer.overlay.messages import Found
+from nilometer.overlay.names import KEY
 from nilometer.overlay.ring import Contact, in_arc, in_arcs
-from nilometer.overlay.stage import KEY
 
 Send = Callable[[Contact, str, pl.DataFrame], None]
 

@@ -19,26 +19,12 @@ import polars as pl
 
 from nilometer.kernels.arrays import Words
 from nilometer.overlay.join_plan import JoinPlan
+from nilometer.overlay.names import KEY, position, time, value
+from nilometer.overlay.worth import WORTH, worth_of
 
-KEY = "@key"
 CHUNKS = 64
 """A frame in more chunks than this is copied into one: a join looks at each of them."""
 Owned = Callable[[Words], npt.NDArray[np.bool_]]
-
-
-def position(at: int) -> str:
-    """The column of an input's position."""
-    return f"@position{at}"
-
-
-def time(at: int) -> str:
-    """The column of an input's time."""
-    return f"@time{at}"
-
-
-def value(at: int, column: str) -> str:
-    """The column of an input's value."""
-    return f"{at}.{column}"
 
 
 class StageWindows:
@@ -46,7 +32,7 @@ class StageWindows:
 
     def __init__(self, plan: JoinPlan, number: int, most_rows: int) -> None:
         self._plan, self._stage = plan, plan.stages[number]
-        self._most = most_rows
+        self._most = [plan.most_rows(port, most_rows) for port in self._stage.ports]
         self._kept: list[pl.DataFrame | None] = [None for _ in self._stage.ports]
         self.shed = self.overdue = 0
         """Rows that were dropped because memory is bounded, and rows that came too late to be sure of their results."""
@@ -69,7 +55,7 @@ class StageWindows:
             kept = rows if kept is None else pl.concat([kept, rows.select(kept.columns)])
             if kept.n_chunks() > CHUNKS:
                 kept = kept.rechunk()
-            self._kept[port] = self._bounded(port, kept)
+            self._kept[port] = self._bounded(port, kept, owned)
         return new, found
 
     def results_of(self, owned: Owned) -> pl.DataFrame | None:
@@ -121,12 +107,23 @@ class StageWindows:
             )
         return pl.all_horizontal(parts)
 
-    def _bounded(self, port: int, kept: pl.DataFrame) -> pl.DataFrame:
-        if kept.height <= self._most:
+    def _bounded(self, port: int, kept: pl.DataFrame, owned: Owned) -> pl.DataFrame:
+        """At most so many rows of our own, and as many copies: those that are worth most by the plan's policy."""
+        most = self._most[port]
+        if kept.height <= most:
             return kept
-        self.shed += kept.height - self._most
-        newest = max(self._stage.ports[port])
-        return kept.sort(time(newest), maintain_order=True).tail(self._most)
+        mine = owned(kept.get_column(KEY).to_numpy())
+        ours, copies = kept.filter(mine), kept.filter(~mine)
+        self.shed += max(0, ours.height - most)
+        return pl.concat([self._best(port, rows, most) for rows in (ours, copies)])
+
+    def _best(self, port: int, rows: pl.DataFrame, most: int) -> pl.DataFrame:
+        if rows.height <= most:
+            return rows
+        members = self._stage.ports[port]
+        others = [kept for at, kept in enumerate(self._kept) if at != port and kept is not None]
+        worth = worth_of(self._plan, members, rows, others)
+        return rows.with_columns(worth.alias(WORTH)).sort(WORTH, maintain_order=True).tail(most).drop(WORTH)
 
     def _join(self, port: int, new: pl.DataFrame) -> pl.DataFrame | None:
         found = new

@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from nilometer.errors import ConfigurationError, ResourceError
+from nilometer.overlay.indexing import warm_up
 from nilometer.overlay.messages import MOST_BYTES, WireError
 from nilometer.overlay.peer import Peer
 from nilometer.overlay.ring import Contact
@@ -99,6 +100,7 @@ class TcpPeer:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
+            warm_up()
             self._loop.run_forever()
         finally:
             for writer in self._writers.values():

@@ -37,6 +37,8 @@ from nilometer.log.local_files import LocalFiles
 from nilometer.overlay.delivery import Patience
 from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.messages import Message, Shipped, Subscribe
+from nilometer.overlay.names import position, time, value
+from nilometer.overlay.newest import NotNewestError, newest_in
 from nilometer.overlay.overlaid import (
     Conditions,
     join_in,
@@ -48,13 +50,13 @@ from nilometer.overlay.overlaid import (
 )
 from nilometer.overlay.peer import Peer, Settings
 from nilometer.overlay.ring import Contact, contact
-from nilometer.overlay.stage import position, time, value
 from nilometer.overlay.tally.overlaid_tally import Compiled, NotTalliedError, Tally, aggregate_in, node_of
 from nilometer.overlay.tally.tally_plan import TallyPlan
 from nilometer.overlay.tcp import TcpPeer, split_address
 from nilometer.overlay.wire import key_of
 from nilometer.plan import logical, physical
 from nilometer.plan.explain import explain_text
+from nilometer.plan.logical import Projection
 from nilometer.types import DAY, SECOND, Schema
 
 if TYPE_CHECKING:
@@ -73,6 +75,8 @@ class PeerOptions:
     key_file: Path
     name: str
     replicas: int = 1
+    rows: int = 2_000_000
+    """The most rows that this peer keeps of each input of a join."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,12 @@ class Peering:
             me,
             now,
             # A busy machine is slow; one that is gone refuses connections, which is noticed at once.
-            Settings(replicas=options.replicas, patience=Patience(SECOND, 10), silent=15 * SECOND),
+            Settings(
+                replicas=options.replicas,
+                most_rows=options.rows,
+                patience=Patience(SECOND, 10),
+                silent=15 * SECOND,
+            ),
             select=self._conditions,
             plan_of=self._plan_of,
             prepare=self._tallies,
@@ -214,13 +223,13 @@ class Peering:
         aggregate = aggregate_in(query.physical)
         if aggregate is not None:
             return self._overlay_aggregate(name, query, aggregate, streams)
-        node = join_in(query.physical)
-        reason = "it is no join by WINDOW" if node is None else why_not(node)
-        if node is None or reason is not None:
-            self.notes[name] = f"streams are shipped here: {reason}"
+        joined = _joined_in(query.physical)
+        if isinstance(joined, str):
+            self.notes[name] = f"streams are shipped here: {joined}"
             return query
+        node, windows = joined.node, joined.windows
         identity = self._identity(name, query)
-        plan = self._conditions.know(node)
+        plan = self._conditions.know(node, windows)
         peer = self._peer
         stream = results_stream(identity, node, plan, peer.settings.slack)
         if self._station.database.catalog.extent(stream.name) is None:
@@ -229,11 +238,16 @@ class Peering:
         started = self._kept["starts"].setdefault(identity, self._station.clock())
         self._keep()
         fields = self._fields(query, text_of(node), plan.identity, streams)
+        fields |= {"windows": list(windows)}
         self._tcp.call(lambda: peer.ask(self._station.clock(), identity, plan, started, fields))
-        self.notes[name] = f"peers join its streams (type {plan.kind})"
+        once = "; each result comes once, when its last reading does" if windows else ""
+        self.notes[name] = f"peers join its streams (type {plan.kind}){once}"
         columns = tuple(column for column in stream.columns if column.name.startswith("c"))
         leaf = physical.SpAcquire(stream, "J", columns)
-        return Overlaid(query, without_join(query.physical, node, results_of(node, leaf)))
+        results = results_of(node, leaf)
+        if joined.items:
+            results = physical.Project(results, joined.items)
+        return Overlaid(query, without_join(query.physical, joined.instead_of, results))
 
     def _overlay_aggregate(
         self, name: str, query: CompiledQuery, node: physical.AggregateInit, streams: dict[str, Stream]
@@ -494,7 +508,8 @@ class Peering:
 
     def _plan_of(self, notice: dict[str, Any]) -> JoinPlan:
         """The join of a notice. A peer that understands another join by the same text refuses it."""
-        plan = self._conditions.know(join_of(notice["join"], self._declared(notice)))
+        node = join_of(notice["join"], self._declared(notice))
+        plan = self._conditions.know(node, tuple(map(int, notice.get("windows", ()))))
         if plan.identity != notice["identity"]:
             raise ConfigurationError("another release understands this join otherwise")
         return plan
@@ -543,6 +558,32 @@ class Peering:
             if (home := home_of(one)) is not None
         ]
         self._files.replace(FILE, json.dumps(self._kept).encode())
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """A join that peers can run, and the node that its results stand for: with `items`, an ISTREAM over bracket
+    `windows`, whose columns they give."""
+
+    node: physical.WindowJoin
+    instead_of: physical.Node
+    windows: tuple[int, ...] = ()
+    items: tuple[Projection, ...] = ()
+
+
+def _joined_in(plan: physical.Node) -> _Joined | str:
+    """The join of a query that peers can run, or why there is none."""
+    node = join_in(plan)
+    try:
+        newest = newest_in(plan) if node is None else None
+    except NotNewestError as error:
+        return str(error)
+    if newest is not None:
+        reason = why_not(newest.node)
+        return reason or _Joined(newest.node, newest.stream, newest.windows, newest.items)
+    if node is None:
+        return "it is no join by WINDOW, nor one of bracket windows under ISTREAM"
+    return why_not(node) or _Joined(node, node)
 
 
 def _plain(stream: Stream) -> Stream:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from nilometer.overlay.stage import KEY
+from nilometer.overlay.names import KEY
 from nilometer.overlay.tally.tally_plan import JOINED, Item, TallyPlan
 
 ROWS = "rows"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from nilometer.overlay.stage import KEY
+from nilometer.overlay.names import KEY
 from nilometer.overlay.tally.arithmetic import ROWS, group_names, merged
 from nilometer.overlay.tally.claims import BEGUN, TICK
 from nilometer.overlay.tally.store import PARTS

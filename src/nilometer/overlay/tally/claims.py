@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from nilometer.overlay.stage import KEY
+from nilometer.overlay.names import KEY
 from nilometer.overlay.tally.tally_plan import TallyPlan
 
 TICK, COUNT, BEGUN = "@tick", "count", "begun"

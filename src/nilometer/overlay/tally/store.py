@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from nilometer.overlay.stage import KEY, Owned
+from nilometer.overlay.names import KEY
+from nilometer.overlay.stage import Owned
 from nilometer.overlay.tally.arithmetic import ROWS, parts
 from nilometer.overlay.tally.claims import BEGUN, COUNT, TICK
 from nilometer.overlay.tally.tally_plan import TallyPlan

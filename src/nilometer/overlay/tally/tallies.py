@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from nilometer.overlay.messages import Results
+from nilometer.overlay.names import KEY
 from nilometer.overlay.ring import Contact
-from nilometer.overlay.stage import KEY, Owned
+from nilometer.overlay.stage import Owned
 from nilometer.overlay.tally.asked_tally import TallyAsked
 from nilometer.overlay.tally.claims import claims_of
 from nilometer.overlay.tally.store import CLAIMS_LABEL, ROWS_LABEL, TallyStore
