@@ -174,10 +174,11 @@ class SeenKeys:
 
     def _suspects(self, keys: pl.DataFrame) -> pl.DataFrame:
         """The keys that the log may hold although they are not in memory."""
-        if not keys.height or not self._log.exists:
+        nothing_is_older = self._timed and self.floor == INT_MINIMUM
+        if not keys.height or nothing_is_older or not self._log.exists:
             return keys.clear()
         if self._timed:
-            old = keys.clear() if self.floor == INT_MINIMUM else keys.filter(pl.col(TICK) < self.floor)
+            old = keys.filter(pl.col(TICK) < self.floor)
             if not old.height:
                 return old
             return old.filter(pl.Series(self._filter().has(prints_of(old.select(self.columns)))))

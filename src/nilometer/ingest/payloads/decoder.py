@@ -21,15 +21,17 @@ import numpy as np
 import polars as pl
 
 from nilometer.catalog.extents import Stream
+from nilometer.catalog.form import PLAIN
 from nilometer.ingest.payloads.csv_lines import CsvLines
 from nilometer.ingest.payloads.field_counts import FieldCounts
 from nilometer.ingest.payloads.influx_lines import read_influx
 from nilometer.ingest.payloads.messages import MESSAGE, REASON, Decoded, Garbled, Messages, RawReadings
+from nilometer.ingest.payloads.plain_objects import PlainObjects
 from nilometer.ingest.payloads.senml import read_senml
 from nilometer.ingest.payloads.single_readings import singles
 from nilometer.ingest.payloads.topics import TopicPattern
 from nilometer.ingest.readers.epochs import SECONDS, too_late
-from nilometer.ingest.readers.json_columns import JsonColumns
+from nilometer.ingest.readers.json_columns import LOOKED, JsonColumns
 from nilometer.ingest.readers.local_times import rule
 from nilometer.ingest.readers.values import read_values
 from nilometer.ingest.readers.vectors import vector_reasons
@@ -117,11 +119,20 @@ class Decoder:
         self._stamped: int | None = None
         """The latest stamp of an earlier batch that was later than its reading's arrival."""
         self._senml_by_name_alone = any(name in folded for name in ("n", "v", "vs", "vb"))
+        own = (
+            topic is None and self._form == PLAIN and stream.time_unit is None and times is not Times.ARRIVAL
+        )
+        self._plain = PlainObjects(stream.columns, self._time, self._id) if own else None
 
     def decode(self, messages: Messages, format: Format | None = None) -> Decoded:
         """The rows of a batch of messages, and the garbled readings."""
         if not len(messages):
             return Decoded(self._empty())
+        if self._plain is not None and (format or self.format) in (Format.AUTO, Format.JSON):
+            rows = self._plain.read(messages.payloads)
+            if rows is not None:
+                fields = FieldCounts(self._missing(rows), looked=min(LOOKED, len(messages)))
+                return Decoded(rows, (), fields, pl.Series(MESSAGE, np.arange(rows.height, dtype=np.int64)))
         texts, broken = _texts(messages.payloads, self._encoding)
         formats = self._formats(texts, format or self.format)
         parts: list[RawReadings] = []
