@@ -155,6 +155,9 @@ def own(
                 # In every turn of the loop, also while nobody asks.
                 owner.watchers.append(peering.look)
 
+            if serving:
+                owner.station.heap.settle(len(owner.station.queries))
+
             def besides() -> None:
                 owner.attend()
                 alerting.look()

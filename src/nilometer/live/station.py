@@ -155,7 +155,7 @@ class Station:
             self.directory, self.logs, self.manager, self._shared, self.clock, self._stored_tables
         )
         self._apart = Apart(steady, self._own_times)
-        self._heap = StillHeap()
+        self.heap = StillHeap()
         self._numbers = self._together = 0
         self._expected: dict[str, Stream] = {}
         """The streams of queries that are being installed together."""
@@ -246,7 +246,7 @@ class Station:
             self._expected |= streams
         else:
             self._expect(streams)
-            self._heap.came(len(self.queries))
+            self.heap.came(len(self.queries))
         return live
 
     @contextlib.contextmanager
@@ -270,7 +270,7 @@ class Station:
                 self._pipelines.begin()
                 expected, self._expected = self._expected, {}
                 self._expect(expected)
-                self._heap.came(len(self.queries))
+                self.heap.came(len(self.queries))
 
     def remove(self, name: str) -> dict[str, Offset]:
         """Stop a query. Sensors that no other query needs may sleep. A durable query can be installed again; it
@@ -280,7 +280,7 @@ class Station:
             raise ConfigurationError(
                 f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
             )
-        self._heap.left()
+        self.heap.left()
         self.fleet.stop(name)
         if self.peering is not None:
             self.peering.removed(name)
@@ -657,7 +657,7 @@ class Station:
         for name in list(self.queries):
             if name in self.queries:  # a query of the station's own goes with the last that needs it
                 self.remove(name)
-        self._heap.thaw()
+        self.heap.thaw()
         self.manager.close()
         if self._kept is not None:
             self._kept.cleanup()
@@ -678,7 +678,7 @@ class Station:
                     self._groups.leave(live)
         for live in together:
             self.guidance.stop(live.name)
-        self._heap.left(len(together))
+        self.heap.left(len(together))
 
     def abandon(self) -> None:
         """Release everything without a commit, as if the process had died."""
@@ -688,7 +688,7 @@ class Station:
         self._shared.abandon()
         self._spark.abandon()
         self.queries.clear()
-        self._heap.thaw()
+        self.heap.thaw()
         self.manager.abandon()
 
     def __enter__(self) -> Self:

@@ -38,6 +38,7 @@ from nilometer.server.routes import (
     words,
 )
 from nilometer.server.sensorthings import routes as sensorthings
+from nilometer.server.sensorthings.observing import Observing
 from nilometer.server.sensorthings.service import Service
 from nilometer.server.shortcut import Shortcut
 from nilometer.server.tokens import Tokens
@@ -97,8 +98,9 @@ def make_application(desk: Desk) -> FastAPI:
     root, api = APIRouter(), APIRouter(prefix=PREFIX)
     health.add(root, desk)
     dashboard.add(root)
-    application.state.sensorthings = Service(desk)
-    sensorthings.add(root, desk, application.state.sensorthings)
+    application.state.sensorthings = service = Service(desk)
+    application.state.observing = Observing(desk, service)
+    sensorthings.add(root, desk, service, application.state.observing)
     for resource in RESOURCES:
         resource.add(api, desk)
 
@@ -135,4 +137,5 @@ def document_of(application: FastAPI) -> dict[str, Any]:
 
 def guarded(application: FastAPI, desk: Desk, callers: Callers) -> ASGIApp:
     """The application behind the guard."""
-    return Guard(Shortcut(application, desk), desk.settings, Tokens(desk.directory), desk.limits, callers)
+    shortcut = Shortcut(application, desk, application.state.observing)
+    return Guard(shortcut, desk.settings, Tokens(desk.directory), desk.limits, callers)

@@ -96,7 +96,7 @@ class Callers:
             del self._busy[peer]
         else:
             return  # its place is free already, and another connection may have the same address
-        connection.wait(None)
+        connection.rest()
         self._slots.give()
 
 
@@ -105,15 +105,38 @@ class _Connection(socket.socket):
 
     peer: Peer
     callers: Callers
+    until: float | None = None
     timer: asyncio.TimerHandle | None = None
 
     def wait(self, seconds: float | None) -> None:
-        """Hang up in so many seconds, or never."""
+        """Hang up in so many seconds, or never. One timer serves many requests: it looks again when it is too early."""
+        if seconds is None:
+            self.until = None
+            return
+        loop = asyncio.get_running_loop()
+        self.until = loop.time() + seconds
+        if self.timer is not None and self.timer.when() > self.until:
+            self.timer.cancel()
+            self.timer = None
+        if self.timer is None:
+            self.timer = loop.call_at(self.until, self._look)
+
+    def _look(self) -> None:
+        self.timer = None
+        if self.until is None:
+            return
+        loop = asyncio.get_running_loop()
+        if loop.time() < self.until:
+            self.timer = loop.call_at(self.until, self._look)
+        else:
+            self.hang_up()
+
+    def rest(self) -> None:
+        """Look no more."""
+        self.until = None
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
-        if seconds is not None:
-            self.timer = asyncio.get_running_loop().call_later(seconds, self.hang_up)
 
     def hang_up(self) -> None:
         """End the connection. Its place is free at once; the event loop then closes it."""
@@ -148,15 +171,18 @@ class Bodies:
 
     def __init__(self, most: Callable[[], int] = lambda: budget().inbox) -> None:
         self._most = most
+        self._room = 0
         self.bytes = 0
 
     def add(self, size: int) -> None:
         """Count what has arrived. Raises if the bodies of all requests together become too large."""
-        if self.bytes + size > self._most():
-            raise FullError(
-                f"the requests under way hold {self.bytes >> 10} KiB, and there is no room for more now",
-                hint="send it again in a moment, or in smaller parts",
-            )
+        if self.bytes + size > self._room:
+            self._room = self._most()
+            if self.bytes + size > self._room:
+                raise FullError(
+                    f"the requests under way hold {self.bytes >> 10} KiB, and there is no room for more now",
+                    hint="send it again in a moment, or in smaller parts",
+                )
         self.bytes += size
 
     def give(self, size: int) -> None:

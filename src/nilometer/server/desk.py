@@ -27,7 +27,7 @@ from nilometer.server.limits import Limits
 from nilometer.server.problems import NotFoundError, TooLargeError, TooManyError
 from nilometer.server.rates import Rates
 from nilometer.server.receipts import Receipts
-from nilometer.server.settings import AT_HAND, LIVE_QUERIES, TEXT_BYTES, HttpSettings
+from nilometer.server.settings import AT_HAND, DURABLE_SECONDS, LIVE_QUERIES, TEXT_BYTES, HttpSettings
 from nilometer.server.who import WHO
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Desk:
         self.tails = tails
         self.rates = Rates()
         self.limits = Limits()
-        self.receipts = Receipts()
+        self.receipts = Receipts(DURABLE_SECONDS)
         self.gathering = Gathering()
         self.confinement = Confinement(self.directory, settings.roots, settings.hosts)
         self._own: Database | None = None

@@ -47,11 +47,12 @@ class Guard:
         callers: Callers,
     ) -> None:
         self._application = application
-        self._settings = settings
+        self._loopback = settings.loopback
         self._tokens = tokens
         self._limits = limits
         self._callers = callers
         self._bodies = Bodies()
+        self._arriving = _Arriving()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request, or one WebSocket."""
@@ -73,7 +74,7 @@ class Guard:
             role, token = self._caller(headers, scope["path"])
             if token is not None:
                 self._limits.admit(token)
-            length = headers.get("content-length")
+            length = headers.get(b"content-length")
             if length is not None and (not length.isdecimal() or int(length) > BODY_BYTES):
                 raise _too_large()
         except NilometerError as error:
@@ -86,7 +87,7 @@ class Guard:
             scope["state"]["token"] = token
             WHO.set(token.name)
         if scope["type"] == "http":
-            bounded = _Bounded(receive, self._bodies)
+            bounded = _Bounded(receive, self._bodies, self._arriving)
             try:
                 await self._application(scope, bounded, _sending(scope, bounded, send))
             finally:
@@ -96,9 +97,9 @@ class Guard:
 
     def _check_host(self, headers: _Headers) -> None:
         """On loopback, the Host must name this machine: a name that was rebound to 127.0.0.1 does not."""
-        if not self._settings.loopback:
+        if not self._loopback:
             return
-        host = _hostname(f"//{headers.get('host') or ''}")
+        host = _hostname(f"//{headers.get(b'host') or ''}")
         if host is None or not (host and _is_loopback(host)):
             raise ForbiddenError(
                 f"this server is not '{(host or '')[:100]}'",
@@ -107,19 +108,19 @@ class Guard:
 
     def _check_origin(self, headers: _Headers, scope: Scope) -> None:
         """A browser says from which page a request comes; other programs say nothing."""
-        origin, host = headers.get("origin"), headers.get("host")
+        origin, host = headers.get(b"origin"), headers.get(b"host")
         if origin is not None:
             other = urlsplit(origin).netloc.lower() if "://" in origin else None
             if other != (host or "").lower():
                 raise ForbiddenError("a page of another origin may not use this server")
-        elif headers.get("sec-fetch-site") == "cross-site" and scope.get("method") not in ("GET", "HEAD"):
+        elif headers.get(b"sec-fetch-site") == "cross-site" and scope.get("method") not in ("GET", "HEAD"):
             raise ForbiddenError("a page of another origin may not use this server")
 
     def _caller(self, headers: _Headers, path: str) -> tuple[Role | None, Token | None]:
         """The caller's role, and the token."""
-        said = headers.get("authorization")
+        said = headers.get(b"authorization")
         if said is None:
-            if self._settings.loopback:
+            if self._loopback:
                 return Role.ADMIN, None
             if path in OPEN or path.startswith(ASSETS):
                 return None, None
@@ -139,28 +140,35 @@ class Guard:
 class _Bounded:
     """A request's body: at most BODY_BYTES, within BODY_SECONDS, and as long as there is room for it."""
 
-    def __init__(self, receive: Receive, bodies: Bodies) -> None:
+    def __init__(self, receive: Receive, bodies: Bodies, arriving: _Arriving) -> None:
         self._receive = receive
         self._bodies = bodies
+        self._arriving = arriving
         self._held = 0
         self._left = BODY_BYTES
-        self._until = asyncio.get_running_loop().time() + BODY_SECONDS
         self._whole = False
+        self._reader: asyncio.Task[Any] | None = None
         self.refused: NilometerError | None = None
         """Why the body was not read to its end: the framework would call it garbled."""
+        arriving.begins(self)
 
     async def __call__(self) -> Message:
         if self._whole:
             # The body is there; the next message is the end of the connection, whenever that comes.
             return await self._receive()
+        if self.refused is not None:
+            raise self.refused
+        self._reader = reader = asyncio.current_task()
         try:
-            async with asyncio.timeout_at(self._until):
-                message = await self._receive()
-        except TimeoutError:
-            self.refused = TooLargeError(
-                f"the body did not arrive within {BODY_SECONDS:g} seconds", hint="send smaller parts"
-            )
-            raise self.refused from None
+            message = await self._receive()
+        except asyncio.CancelledError:
+            late: NilometerError | None = self.refused
+            if late is None or reader is None:
+                raise
+            reader.uncancel()
+            raise late from None
+        finally:
+            self._reader = None
         if message["type"] == "http.request":
             size = len(message.get("body", b""))
             self._left -= size
@@ -173,26 +181,65 @@ class _Bounded:
                 self.refused = error
                 raise
             self._held += size
-            self._whole = not message.get("more_body", False)
+            if not message.get("more_body", False):
+                self._whole = True
+                self._arriving.ends(self)
         return message
+
+    def expire(self) -> None:
+        """The time is over: whoever waits for more of it is told."""
+        self.refused = TooLargeError(
+            f"the body did not arrive within {BODY_SECONDS:g} seconds", hint="send smaller parts"
+        )
+        if self._reader is not None:
+            self._reader.cancel()
 
     def give_back(self) -> None:
         """The request is over: its bytes are free again."""
+        self._arriving.ends(self)
         self._bodies.give(self._held)
         self._held = 0
+
+
+class _Arriving:
+    """The bodies that are not there yet, in the order in which their time ends. One timer looks after all of them: one
+    for each would cost a tenth of a small request."""
+
+    def __init__(self) -> None:
+        self._until: dict[_Bounded, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begins(self, body: _Bounded) -> None:
+        """A request has come, and its body has not."""
+        loop = asyncio.get_running_loop()
+        self._until[body] = until = loop.time() + BODY_SECONDS
+        if self._timer is None:
+            self._timer = loop.call_at(until, self._look)
+
+    def ends(self, body: _Bounded) -> None:
+        """It is there, or nobody waits for it."""
+        self._until.pop(body, None)
+
+    def _look(self) -> None:
+        self._timer = None
+        loop = asyncio.get_running_loop()
+        late = [body for body, until in self._until.items() if until <= loop.time()]
+        for body in late:
+            del self._until[body]
+            body.expire()
+        if self._until:
+            self._timer = loop.call_at(next(iter(self._until.values())), self._look)
 
 
 class _Headers:
     """The first value of each header, as text. Names are in lower case, as ASGI says."""
 
     def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
-        self._values: dict[bytes, bytes] = {}
-        for name, value in raw:
-            self._values.setdefault(name, value)
+        self._values = dict(reversed(list(raw)))
 
-    def get(self, name: str) -> str | None:
+    def get(self, name: bytes) -> str | None:
         """The value of a header."""
-        found = self._values.get(name.encode())
+        found = self._values.get(name)
         return None if found is None else found.decode("latin-1")
 
 

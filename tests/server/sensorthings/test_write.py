@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,37 @@ def test_observations_of_a_stream(things: Things) -> None:
     )
     twice = things.post("Datastreams('count:n:1')/Observations", observation(1, 1))
     assert counted != twice, "without a KEY there are no doubles"
+
+
+def test_observations_that_come_together_are_answered_one_by_one(things: Things) -> None:
+    """Posted by many connections at once, they go on in groups: one that is wrong concerns no other."""
+    stream = things.post("Things", thing(Datastreams=[datastream()]))
+    path = f"Datastreams({things.ids(f'Things({stream})/Datastreams')[0]})/Observations"
+    asked = [(path, observation(minute, minute), 201) for minute in range(20)]
+    asked += [(path, {"phenomenonTime": "soon", "result": 1}, 400), (path, [], 400), (path, None, 400)]
+    asked += [("Datastreams(9999)/Observations", observation(1, 1), 404), ("Things/Observations", {}, 404)]
+    roof = "Datastreams('air:pm25:roof')/Observations"
+    asked += [(roof, observation(40, 1.5), 201), (roof, observation(41, "wet"), 400)]
+    # The same again is the one that is there; another result at that time is refused.
+    asked += [(roof, observation(40, 1.5), 201)]
+
+    def send(one: tuple[str, Any, int]) -> tuple[int, Any]:
+        caller = Caller(things.caller.port)
+        try:
+            reply = caller("POST", things.url(one[0]), b"{" if one[1] is None else one[1])
+            return reply.status, reply.json.get("@iot.id")
+        finally:
+            caller.close()
+
+    with ThreadPoolExecutor(len(asked)) as threads:
+        replies = list(threads.map(send, asked))
+    assert [status for status, _ in replies] == [status for _, _, status in asked]
+    assert sorted(things.ids(path)) == sorted(identity for _, identity in replies[:20])
+    assert [things.get(f"Observations({identity})/result") for _, identity in replies[:20]] == [
+        {"result": float(minute)} for minute in range(20)
+    ]
+    assert replies[25][1] == replies[27][1]
+    assert things("POST", roof, observation(40, 2.5)).status == 409
 
 
 @pytest.mark.parametrize(

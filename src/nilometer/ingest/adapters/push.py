@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -51,6 +52,26 @@ class Receipt:
     reasons: tuple[str, ...] = ()
 
 
+class Done(Protocol):
+    """Takes a receipt or an error, once. A Future does, and so does the slip of somebody who waits in an event loop."""
+
+    def done(self) -> bool:
+        """Whether it has one."""
+        ...
+
+    def set_result(self, result: Receipt) -> None:
+        """Take a receipt."""
+        ...
+
+    def set_exception(self, exception: BaseException) -> None:
+        """Take an error."""
+        ...
+
+    def result(self, _timeout: float | None = None, /) -> Receipt:
+        """The receipt; raises the error."""
+        ...
+
+
 @dataclass(eq=False)
 class Offer:
     """Payloads of one format, or what they were decoded to. `done` has the receipt once all of it is durable."""
@@ -61,7 +82,7 @@ class Offer:
     arrived: int
     size: int
     decoded: Decoded | None = None
-    done: Future[Receipt] = field(default_factory=Future)
+    done: Done = field(default_factory=Future[Receipt])
 
 
 class PushAdapter(Adapter):

@@ -51,6 +51,10 @@ def http(rows: int, sensors: int) -> Result:
         before = _processor(server)
         single = _measure(port, "single", "application/json", _singles(rows // 100, sensors), 1)
         each = (_processor(server) - before) / single.rows_in
+        numbers = _datastreams(port)
+        before = _processor(server)
+        things = _measure_things(port, numbers, rows // 100)
+        each_thing = (_processor(server) - before) / things.rows_in
         lines = _measure(port, "lines", "application/x-ndjson", _lines(rows // 4, sensors, 1_000), 1_000)
         arrow = _measure(port, "arrow", ARROW, _arrow(rows, sensors, 10_000), 10_000)
         before, own = _processor(server), time.process_time()
@@ -61,11 +65,13 @@ def http(rows: int, sensors: int) -> Result:
     half, most = delays[len(delays) // 2], delays[int(len(delays) * 0.99)]
     targets = (
         Target("single readings, FROST's published rate over ours", FROST / _rate(single), 1.0),
+        Target("single Observations, FROST's published rate over ours", FROST / _rate(things), 1.0),
         Target("200 subscribers, p99 from sending to receiving, in seconds", most, 1.0),
     )
     notes = (
         f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, with all that ran beside",
         f"processor time of the server for one reading a request: {1_000 * each:.2f} ms, so at most {1 / each:,.0f} a second",
+        f"and for one Observation a request by SensorThings: {1_000 * each_thing:.2f} ms, {1 / each_thing:,.0f} a second",
         "",
         f"{SUBSCRIBERS} subscribers of {sensors} sensors at 1 Hz for {SECONDS} s, one of them stalled:",
         f"p50 {1_000 * half:.0f} ms, p99 {1_000 * most:.0f} ms from sending a reading to receiving its row "
@@ -77,7 +83,7 @@ def http(rows: int, sensors: int) -> Result:
         f"{CONNECTIONS} connections, acknowledged once durable; server and senders share this machine; "
         f"peer: FROST's published {FROST:,} inserts/s, elsewhere"
     )
-    return Result("http", "FROST", setting, (single, lines, arrow), targets, notes)
+    return Result("http", "FROST", setting, (single, things, lines, arrow), targets, notes)
 
 
 def _rate(found: Measurement) -> float:
@@ -163,6 +169,42 @@ def _measure(port: int, stream: str, kind: str, bodies: Sequence[bytes], part: i
     return Measurement(task, seconds, sent / FROST, sent, int(ledger["appended"]), equal)
 
 
+def _datastreams(port: int) -> list[int]:
+    """As many Datastreams as there are connections, of one Thing. Their numbers."""
+    named = {"name": "bench", "description": "bench"}
+    one = named | {
+        "observationType": "http://www.opengis.net/def/observationType/OGC-OM/2.0/OM_Measurement",
+        "unitOfMeasurement": {"name": "degree Celsius", "symbol": "Cel", "definition": "ucum:Cel"},
+        "Sensor": named | {"encodingType": "text/plain", "metadata": "-"},
+        "ObservedProperty": named | {"definition": "http://example.org/t"},
+    }
+    body = json.dumps(named | {"Datastreams": [one] * CONNECTIONS}).encode()
+    asyncio.run(_send_all(port, "/v1.1/Things", "application/json", [body]))
+    found = json.loads(asyncio.run(_get(port, f"/v1.1/Datastreams?$select=id&$top={CONNECTIONS}")))
+    return [entity["@iot.id"] for entity in found["value"]]
+
+
+def _measure_things(port: int, numbers: Sequence[int], count: int) -> Measurement:
+    """Observations one by one, as FROST counts them."""
+    bodies = [
+        json.dumps(
+            {
+                "phenomenonTime": f"2026-03-01T{at // 3_600:02}:{at // 60 % 60:02}:{at % 60:02}Z",
+                "result": float(at),
+                "Datastream": {"@iot.id": numbers[at % len(numbers)]},
+            }
+        ).encode()
+        for at in range(count)
+    ]
+    began = time.perf_counter()
+    asyncio.run(_send_all(port, "/v1.1/Observations", "application/json", bodies))
+    seconds = time.perf_counter() - began
+    found = json.loads(asyncio.run(_get(port, "/v1.1/Observations?$count=true&$top=0")))["@iot.count"]
+    return Measurement(
+        "one Observation a request, SensorThings", seconds, count / FROST, count, found, found == count
+    )
+
+
 async def _send_all(port: int, path: str, kind: str, bodies: Sequence[bytes]) -> None:
     work = iter(bodies)
 
@@ -189,7 +231,7 @@ async def _post(
     )
     await reader.readexactly(length)
     status = int(answer[9:12])
-    if status not in (200, 429, 503):
+    if status not in (200, 201, 429, 503):
         raise ResourceError(f"the server answered {status}")
     return status
 

@@ -18,7 +18,9 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.types import Receive, Scope
 
 from nilometer.catalog import Stream
 from nilometer.engine import Database
@@ -30,6 +32,7 @@ from nilometer.live.station import Station
 from nilometer.server.desk import Desk, stream_of
 from nilometer.server.encoding import ARROW
 from nilometer.server.problems import ConflictError, MediaTypeError, problem_of
+from nilometer.server.receipts import Slip
 from nilometer.server.roles import WRITE
 from nilometer.server.settings import DURABLE_SECONDS
 
@@ -45,9 +48,6 @@ FORMATS = {
     "text/vnd.influx.line-protocol": Format.INFLUX,
 }
 LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
-
-ONE, ONE_READING = Receipt(1), b'{"received":1,"garbled":0,"reasons":[]}'
-"""The most frequent reply is made once."""
 
 
 def add(router: APIRouter, desk: Desk) -> None:
@@ -99,39 +99,60 @@ def add(router: APIRouter, desk: Desk) -> None:
     async def readings(request: Request, name: str) -> Response:
         """Add readings to a stream that is declared without an address. The reply comes once they are durable. 429: too
         many wait, send them again after Retry-After. 422: all of them were garbled, and are dead letters now."""
-        return await take(desk, request, name)
+        return reply(await take(desk, request.scope, request.receive, name))
 
 
-async def take(desk: Desk, request: Request, name: str) -> Response:
-    """Take the readings of a request, and reply once they are durable."""
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+async def take(desk: Desk, scope: Scope, receive: Receive, name: str) -> Receipt:
+    """Take the readings of a request, and return once they are durable."""
+    kind = _kind(scope)
     if kind not in FORMATS and kind != ARROW:
         raise MediaTypeError(
             f"'{kind[:80]}' is no form of readings", hint=f"send one of {', '.join((*FORMATS, ARROW))}"
         )
-    token = request.scope.get("state", {}).get("token")
+    token = scope.get("state", {}).get("token")
     bucket = None if token is None else desk.limits.rows_of(token)
-    body = await request.body()
+    body = await body_of(receive)
     adapter = desk.pushes.find(name)
     if adapter is None:
         adapter = await desk.wait_for(lambda: open_source(desk, name))
     if not body.strip():
-        return JSONResponse({"received": 0, "garbled": 0, "reasons": []})
-    peer = "http" if request.client is None else f"http {request.client.host}"
-    offer = _offer(body, kind, peer)
+        return Receipt(0)
+    client = scope.get("client")
+    slip = desk.receipts.slip()
+    offer = _offer(body, kind, "http" if client is None else f"http {client[0]}", slip)
     if offer.size > SMALL or kind == ARROW:
         offer.decoded = await desk.wait_for(lambda: _decoded(adapter, offer, kind))
         adapter.put(offer)
-        receipt = await _durable(desk, adapter, offer)
+        receipt = await _durable(desk, adapter, offer, slip)
     else:
         desk.gathering.put(adapter, offer)
         try:
-            receipt = await _durable(desk, adapter, offer)
+            receipt = await _durable(desk, adapter, offer, slip)
         finally:
             desk.gathering.over(adapter)
     if bucket is not None:
         bucket.take(receipt.received)
-    return _reply(receipt)
+    return receipt
+
+
+def _kind(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"content-type":
+            return str(value.decode("latin-1")).partition(";")[0].strip().lower()
+    return ""
+
+
+async def body_of(receive: Receive) -> bytes:
+    """The whole body of a request. Most come in one part."""
+    parts: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        part: bytes = message.get("body", b"")
+        if not message.get("more_body", False):
+            return b"".join((*parts, part)) if parts else part
+        parts.append(part)
 
 
 def open_source(desk: Desk, name: str) -> PushAdapter:
@@ -163,12 +184,13 @@ def _pushed(database: Database, stream: Stream) -> str:
     return stream.name
 
 
-def _offer(body: bytes, kind: str, peer: str) -> Offer:
+def _offer(body: bytes, kind: str, peer: str, slip: Slip) -> Offer:
     if kind in LINES:
         payloads = [line for line in body.splitlines() if line.strip()]
     else:
         payloads = [body if kind == ARROW else body.strip()]
-    return Offer(payloads, FORMATS.get(kind, Format.AUTO), peer, time.time_ns() // 1_000, size_of(payloads))
+    arrived, form = time.time_ns() // 1_000, FORMATS.get(kind, Format.AUTO)
+    return Offer(payloads, form, peer, arrived, size_of(payloads), done=slip)
 
 
 def _decoded(adapter: PushAdapter, offer: Offer, kind: str) -> Decoded:
@@ -177,9 +199,9 @@ def _decoded(adapter: PushAdapter, offer: Offer, kind: str) -> Decoded:
     return read_arrow(offer.payloads[0], adapter.stream, adapter.nothing().rows, offer.source)
 
 
-async def _durable(desk: Desk, adapter: PushAdapter, offer: Offer) -> Receipt:
-    if await desk.receipts.wait(offer.done, DURABLE_SECONDS):
-        return offer.done.result()
+async def _durable(desk: Desk, adapter: PushAdapter, offer: Offer, slip: Slip) -> Receipt:
+    if await desk.receipts.wait(slip):
+        return slip.result()
     withdrawn = adapter.withdraw(offer)
     raise ResourceError(
         f"the readings were not durable within {DURABLE_SECONDS:g} seconds",
@@ -188,9 +210,8 @@ async def _durable(desk: Desk, adapter: PushAdapter, offer: Offer) -> Receipt:
     )
 
 
-def _reply(receipt: Receipt) -> Response:
-    if receipt == ONE:
-        return Response(ONE_READING, media_type="application/json")
+def reply(receipt: Receipt) -> Response:
+    """The response."""
     body: dict[str, Any] = {
         "received": receipt.received,
         "garbled": receipt.garbled,

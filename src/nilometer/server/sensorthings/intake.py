@@ -70,8 +70,11 @@ class Intake:
             raise found
         return found
 
-    def take(self, model: Model, observations: list[tuple[Id, Any]], peer: str) -> list[Outcome]:
-        """Add observations. Returns the id of each, or why it was refused."""
+    def take(
+        self, model: Model, observations: list[tuple[Id, Any]], peer: str, *, alone: bool = False
+    ) -> list[Outcome]:
+        """Add observations. Returns the id of each, or why it was refused. `alone`: they only travel together, and each
+        is a reading of its own."""
         outcomes: list[Outcome | None] = [None] * len(observations)
         streams: dict[str, tuple[Source, dict[Any, _Reading]]] = {}
         now = time.time_ns() // 1_000
@@ -82,6 +85,8 @@ class Intake:
                 outcomes[number] = error
                 continue
             readings = streams.setdefault(source.stream.name, (source, {}))[1]
+            if alone:
+                key = (*key, number)
             while key in readings and column in readings[key].columns:
                 key = (*key, number)  # a second value of one column and time is a reading of its own
             reading = readings.setdefault(key, _Reading({}))

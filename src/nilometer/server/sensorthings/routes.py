@@ -11,6 +11,7 @@ from starlette.responses import Response
 from nilometer.server.problems import MediaTypeError
 from nilometer.server.roles import ADMIN, READ, WRITE
 from nilometer.server.sensorthings import batch
+from nilometer.server.sensorthings.observing import Observing
 from nilometer.server.sensorthings.service import JSON_PATCH, Asked, Reply, Service, needed_role
 from nilometer.server.tokens import Role
 
@@ -58,7 +59,7 @@ DESCRIBED: dict[str, Any] = {
 KINDS = ("application/json", JSON_PATCH)
 
 
-def add(router: APIRouter, desk: Desk, service: Service) -> None:
+def add(router: APIRouter, desk: Desk, service: Service, observing: Observing) -> None:
     """Add the routes."""
 
     @router.get(PREFIX, dependencies=[READ], tags=["sensorthings"])
@@ -83,7 +84,7 @@ def add(router: APIRouter, desk: Desk, service: Service) -> None:
     @router.post(PREFIX + "/Observations", dependencies=[WRITE], tags=["sensorthings"])
     async def post_observation(request: Request) -> Response:
         """Add an Observation. The reply comes once it is durable."""
-        return await _answer(desk, service, request, "Observations")
+        return await observe(desk, observing, request, "Observations")
 
     @router.post(PREFIX + "/CreateObservations", dependencies=[WRITE], tags=["sensorthings"])
     async def post_data_arrays(request: Request) -> Response:
@@ -93,7 +94,7 @@ def add(router: APIRouter, desk: Desk, service: Service) -> None:
     @router.post(PREFIX + "/{path:path}/Observations", dependencies=[WRITE], tags=["sensorthings"])
     async def post_nested(request: Request, path: str) -> Response:
         """Add an Observation of a Datastream: /v1.1/Datastreams(1)/Observations."""
-        return await _answer(desk, service, request, f"{path}/Observations")
+        return await observe(desk, observing, request, f"{path}/Observations")
 
     @router.post(PREFIX + "/{path:path}", dependencies=[ADMIN], tags=["sensorthings"])
     async def post(request: Request, path: str) -> Response:
@@ -116,10 +117,19 @@ def add(router: APIRouter, desk: Desk, service: Service) -> None:
         return await _answer(desk, service, request, path)
 
 
+async def observe(desk: Desk, observing: Observing, request: Request, path: str) -> Response:
+    """Add the Observation of a request, together with those of others."""
+    asked, bucket = await _asked(request, path), _bucket(desk, request)
+    reply = await observing.add(asked)
+    if bucket is not None:
+        bucket.take(1)
+    return _response(reply)
+
+
 async def _answer(desk: Desk, service: Service, request: Request, path: str) -> Response:
     asked = await _asked(request, path)
-    observing = asked.method == "POST" and needed_role("POST", path) is Role.WRITE
-    bucket = _bucket(desk, request) if observing else None
+    counts = asked.method == "POST" and needed_role("POST", path) is Role.WRITE
+    bucket = _bucket(desk, request) if counts else None
     reply = await desk.wait_for(lambda: service.dispatch(asked))
     if bucket is not None:
         bucket.take(len(reply.body) if isinstance(reply.body, list) else 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -151,29 +151,34 @@ class Service:
             ]
             return Reply(201, links)
         model = self.model()
-        target = paths.resolve(model, Reader(model), path)
-        if target.entity is not None or target.ref:
-            raise NotAllowedError(
-                f"'{path[:80]}' is no set", hint="POST to a set: Things, Things(1)/Datastreams"
-            )
+        target = _set_at(model, path)
         if target.kind is OBSERVATIONS:
-            identity = self._observe(model, target, asked)
+            identity = self.intake.one(model, *_observed(target, asked.body), asked.peer)
         else:
             identity = self.create(model, target.kind, asked.body, target.parent, target.link, asked.peer)
-        address = self_link(asked.root, target.kind, identity)
-        # The created entity is a convenience; the standard asks for the address alone.
-        return Reply(201, {"@iot.id": identity, "@iot.selfLink": address}, {"Location": address})
+        return _created(asked, target.kind, identity)
 
-    def _observe(self, model: Model, target: paths.Target, asked: Asked) -> Id:
-        body = asked.body
-        if target.parent is not None and target.parent.kind is FEATURES and isinstance(body, dict):
-            body = {**body, "FeatureOfInterest": {"@iot.id": target.parent.id}}
-        datastream = (
-            target.parent.id if target.parent is not None and target.parent.kind is DATASTREAMS else None
-        )
-        if datastream is None:
-            datastream = datastream_in(body)
-        return self.intake.one(model, datastream, body, asked.peer)
+    def observe(self, several: Sequence[Asked]) -> list[Reply | NilometerError]:
+        """Add the Observations of several requests together. What is wrong with one concerns no other."""
+        model = self.model()
+        outcomes: dict[int, Reply | NilometerError] = {}
+        found: dict[str, list[tuple[int, tuple[Id, Any]]]] = {}
+        for number, asked in enumerate(several):
+            try:
+                self.check(asked)
+                target = _set_at(model, asked.path.strip("/"))
+                found.setdefault(asked.peer, []).append((number, _observed(target, asked.body)))
+            except NilometerError as error:
+                outcomes[number] = error
+        for peer, some in found.items():
+            taken = self.intake.take(model, [observation for _, observation in some], peer, alone=True)
+            for (number, _), outcome in zip(some, taken, strict=True):
+                outcomes[number] = (
+                    outcome
+                    if isinstance(outcome, NilometerError)
+                    else _created(several[number], OBSERVATIONS, outcome)
+                )
+        return [outcomes[number] for number in range(len(several))]
 
     def create(
         self,
@@ -266,3 +271,26 @@ def needed_role(method: str, path: str) -> Role:
     if method == "POST" and (path == CREATE_OBSERVATIONS or path.rpartition("/")[2] == OBSERVATIONS.name):
         return Role.WRITE
     return Role.ADMIN
+
+
+def _set_at(model: Model, path: str) -> paths.Target:
+    """The set that something is posted to."""
+    target = paths.resolve(model, Reader(model), path)
+    if target.entity is not None or target.ref:
+        raise NotAllowedError(f"'{path[:80]}' is no set", hint="POST to a set: Things, Things(1)/Datastreams")
+    return target
+
+
+def _observed(target: paths.Target, body: Any) -> tuple[Id, Any]:
+    """The Datastream and the body of an Observation that is posted to a set."""
+    if target.parent is not None and target.parent.kind is FEATURES and isinstance(body, dict):
+        body = {**body, "FeatureOfInterest": {"@iot.id": target.parent.id}}
+    if target.parent is not None and target.parent.kind is DATASTREAMS:
+        return target.parent.id, body
+    return datastream_in(body), body
+
+
+def _created(asked: Asked, kind: Kind, identity: Id) -> Reply:
+    address = self_link(asked.root, kind, identity)
+    # The created entity is a convenience; the standard asks for the address alone.
+    return Reply(201, {"@iot.id": identity, "@iot.selfLink": address}, {"Location": address})
