@@ -386,9 +386,26 @@ def trimmed_rows(directory: Path, name: str) -> int:
     return sum(log.trimmed for log in result_logs(directory, name))
 
 
-def begin_at(directory: Path, name: str, asked: str | None, last_event: str | None) -> Position:
+@dataclass(frozen=True)
+class Extent:
+    """The answers that a query has: the number of its first commit, how many rows it has ever answered, and how many of
+    the oldest are not in the log any more."""
+
+    first: int
+    rows: int
+    trimmed: int
+
+
+def extent_of(directory: Path, name: str) -> Extent:
+    """The extent of a query's answers now."""
+    return Extent(first_number(directory, name), total_rows(directory, name), trimmed_rows(directory, name))
+
+
+def begin_at(
+    directory: Path, name: str, there: Extent, asked: str | None, last_event: str | None
+) -> Position:
     """The position that a client asks for: `Last-Event-ID`, or `from`: beginning, now, or a number of rows."""
-    first = first_number(directory, name)
+    first = there.first
     if last_event is not None:
         found = Position.parse(last_event)
         if found is None:
@@ -403,23 +420,21 @@ def begin_at(directory: Path, name: str, asked: str | None, last_event: str | No
             )
         position = found
     elif asked is None or asked == "beginning":
-        return Position(first, trimmed_rows(directory, name))
+        return Position(first, there.trimmed)
     elif asked == "now":
-        return Position(
-            first, total_rows(directory, name), Commits(lambda: result_files(directory, name)).end()
-        )
+        return Position(first, there.rows, Commits(lambda: result_files(directory, name)).end())
     elif asked.isdecimal() and len(asked) <= 18:
         position = Position(first, int(asked))
     else:
         raise ConflictError(f"'{asked[:80]}' is no position", hint="beginning, now, or a number of rows")
-    total, trimmed = total_rows(directory, name), trimmed_rows(directory, name)
-    if position.rows > total:
+    if position.rows > there.rows:
         raise ConflictError(
-            f"'{name}' has answered {total} rows, fewer than {position.rows}",
+            f"'{name}' has answered {there.rows} rows, fewer than {position.rows}",
             hint="an older copy of the data directory was put back: begin again",
         )
-    if position.rows < trimmed:
+    if position.rows < there.trimmed:
         raise GoneError(
-            f"the first {trimmed} rows of '{name}' were trimmed", hint=f"begin with ?from={trimmed}"
+            f"the first {there.trimmed} rows of '{name}' were trimmed",
+            hint=f"begin with ?from={there.trimmed}",
         )
     return position

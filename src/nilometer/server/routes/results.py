@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
@@ -24,7 +25,9 @@ from nilometer.server.encoding import ARROW, CSV, JSON, NDJSON, SSE, ArrowStream
 from nilometer.server.following import Begun, Ended, Event, Failed, Quiet, alike, follow
 from nilometer.server.problems import NotAcceptableError, NotFoundError, problem_of
 from nilometer.server.roles import READ
-from nilometer.server.tails import Chunk, Position, begin_at
+from nilometer.server.shared_calls import SharedCalls
+from nilometer.server.tails import Chunk, Extent, Position, begin_at, extent_of
+from nilometer.types import Schema
 
 FORMS = (JSON, SSE, NDJSON, CSV, ARROW)
 PAGE = 1_000
@@ -33,6 +36,7 @@ From = Annotated[str | None, Query(alias="from", description="beginning, now, or
 
 def add(router: APIRouter, desk: Desk) -> None:
     """Add the routes."""
+    known: SharedCalls[_Known] = SharedCalls()
 
     @router.get(
         "/queries/{name}/results",
@@ -70,7 +74,7 @@ def add(router: APIRouter, desk: Desk) -> None:
             raise NotAcceptableError(
                 "the answers have no such form", hint=f"accept one of {', '.join(FORMS)}"
             )
-        begun = await desk.wait_for(lambda: _begin(desk, name, from_, last_event_id))
+        begun = await _begin(desk, known, name, from_, last_event_id)
         if form == JSON:
             return await _page(desk, begun, limit or PAGE, request.url.path)
         events = follow(desk, begun, on=(form == SSE) if on is None else on, limit=limit)
@@ -98,7 +102,7 @@ def add(router: APIRouter, desk: Desk) -> None:
         """The same events, each a JSON text."""
         await socket.accept()
         try:
-            begun = await desk.wait_for(lambda: _begin(desk, name, from_, last_event_id))
+            begun = await _begin(desk, known, name, from_, last_event_id)
             await _converse(socket, follow(desk, begun, on=True))
         except NilometerError as error:
             with contextlib.suppress(RuntimeError, WebSocketDisconnect):
@@ -106,8 +110,30 @@ def add(router: APIRouter, desk: Desk) -> None:
                 await socket.close(1008, error.message[:100])
 
 
-def _begin(desk: Desk, name: str, asked: str | None, last_event: str | None) -> Begun:
+@dataclass(frozen=True)
+class _Known:
+    """What every subscriber of a query is told first."""
+
+    name: str
+    version: str
+    schema: Schema
+    extent: Extent
+
+
+async def _begin(
+    desk: Desk, known: SharedCalls[_Known], name: str, asked: str | None, last_event: str | None
+) -> Begun:
     check_name(name)
+    found = await known.ask(name.lower(), lambda: desk.wait_for(lambda: _look(desk, name)))
+    if last_event is None and asked == "now":
+        # The end of the log is looked for.
+        place = await desk.wait_for(lambda: begin_at(desk.directory, name, found.extent, asked, None))
+    else:
+        place = begin_at(desk.directory, name, found.extent, asked, last_event)
+    return Begun(found.name, found.version, found.schema, place)
+
+
+def _look(desk: Desk, name: str) -> _Known:
     with desk.database() as database:
         try:
             found = kept_answers(database, name)
@@ -119,12 +145,11 @@ def _begin(desk: Desk, name: str, asked: str | None, last_event: str | None) -> 
     if declared is not None and alike(declared, schema):
         schema = declared  # the log does not keep units
     last = result_log(desk.directory, name).last
-    position = begin_at(desk.directory, name, asked, last_event)
-    return Begun(
+    return _Known(
         name if definition is None else definition.name,
         "" if last is None else last.version,
         schema,
-        position,
+        extent_of(desk.directory, name),
     )
 
 
