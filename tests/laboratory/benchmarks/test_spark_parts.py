@@ -16,6 +16,7 @@ from nilometer.laboratory.benchmarks.spark.live_writer import APPENDED, write_li
 from nilometer.laboratory.benchmarks.spark.micro_batches import schema, write
 from nilometer.laboratory.benchmarks.spark.plots import plot
 from nilometer.laboratory.benchmarks.spark.report import STOCK, Comparison, Floor, Latency, StateSize, Target
+from nilometer.laboratory.benchmarks.spark.state_size import targets
 from nilometer.log import LogDirectory
 
 
@@ -130,7 +131,7 @@ def report() -> Report:
             Latency("filter", 1_000, (100.0, 200.0), None),
             Latency("filter", 10_000, (110.0, 210.0), (1.0, 2.0)),
         ),
-        (StateSize("hop", (1.0, 2.0), (3.0, 4.0)),),
+        (StateSize("hop", (1.0, 2.0), (3.0, 4.0), (1.5, 1.5), 24),),
         targets=(Target("hop, times", 4.5, 3.0), Target("floor, ms", 400.0, 300.0, at_most=True)),
     )
 
@@ -144,6 +145,9 @@ def test_table() -> None:
     assert "2 stateful stages                              200         -          -" in text
     assert "met    hop, times: 4.50 (at least 3)" in text
     assert "MISSED floor, ms: 400.00 (at most 300)" in text
+    assert "state of hop over 24 simulated hours" in text
+    grown = StateSize("hop", (1.0, 2.0, 2.0, 2.0), (), (1.0, 1.0, 1.0, 3.0), 24)
+    assert [target.met for target in targets((grown,))] == [True, False]
 
 
 def test_pictures(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ REPEATS = 4
 """An even number, so that each order comes equally often."""
 CURVES = ("batches", "fleet", "floor", "state", "latency", "pipelines")
 PARTS = (*(workload.name for workload in WORKLOADS), *CURVES)
+NEWEST = 10.0
+"""How many times as fast as Spark with its newest join state the keyed join must be, in whole runs."""
 QUICK = 20
 """The factor by which a quick run has fewer readings; each side then runs once."""
 
@@ -93,7 +95,15 @@ def _latency(bench: Bench, quick: bool) -> tuple[Latency, ...]:
 
 
 def _targets(workloads: Iterable[Workload], compared: Iterable[Comparison]) -> tuple[Target, ...]:
-    return tuple(
+    from nilometer.laboratory.benchmarks.spark.peers.settings import NEW_JOIN_STATE
+
+    compared = tuple(compared)
+    newest = tuple(
+        Target(f"{each.title}, times as fast as {NEW_JOIN_STATE}", each.times(NEW_JOIN_STATE) or 0.0, NEWEST)
+        for each in compared
+        if NEW_JOIN_STATE in each.peers
+    )
+    return newest + tuple(
         Target(f"{each.title}, times as fast as stock Spark", each.times() or 0.0, workload.times)
         for workload, each in zip(workloads, compared, strict=True)
         if workload.times is not None

@@ -20,6 +20,7 @@ from nilometer.dataflow.part import frame_of
 from nilometer.engine import connect
 from nilometer.errors import NilometerError
 from nilometer.live.standing import CHECKPOINT_EVERY
+from nilometer.live.state_files import PLACE as STATES
 from nilometer.live.state_files import SavedState, StateFiles
 from nilometer.log import LogDirectory, Offset
 from nilometer.log.local_files import LocalFiles
@@ -45,10 +46,11 @@ class OurRun:
 
 @dataclass(frozen=True)
 class Answered:
-    """The answers of a micro-batch, and the bytes of the state after it, if they were asked for."""
+    """The answers of a micro-batch, and the bytes of the state after it in memory and on disk, if they were asked for."""
 
     rows: tuple[pl.DataFrame, ...]
     state_bytes: int = 0
+    disk_bytes: int = 0
 
 
 Watch = Callable[[Answered], None]
@@ -76,6 +78,7 @@ class OurQuery:
         self._columns = dtypes(query.schema)
         self._log = ResultLog(LocalFiles(place / "answers"), self._columns)
         self._files = StateFiles(place)
+        self._place = place
         self._number = 0
         self._watch, self._states = watch, states
         streams = physical.streams_of(query.physical)
@@ -132,7 +135,8 @@ class OurQuery:
             self._files.save({NAME: SavedState(NAME, {}, dict(self._offsets), self._number, panes)}, [NAME])
             if self._watch is not None and self._states:
                 held = sum(len(pane) for part in panes.values() for pane in part.values())
-                self._watch(Answered((), held))
+                kept = (self._place / STATES).rglob("*")
+                self._watch(Answered((), held, sum(file.stat().st_size for file in kept if file.is_file())))
         due = time.monotonic() - self._saved_at >= CHECKPOINT_EVERY / SECOND
         if moved and (self._states or due):
             self._saved_at = time.monotonic()

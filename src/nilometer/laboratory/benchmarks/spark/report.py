@@ -83,11 +83,14 @@ class Latency:
 
 @dataclass(frozen=True)
 class StateSize:
-    """Megabytes of state after each micro-batch of a long run: the size of a checkpoint at that moment."""
+    """Megabytes of state after each micro-batch of a long run: the size of a checkpoint at that moment. `disk` is that of our
+    files."""
 
     workload: str
     ours: tuple[float, ...]
     stock: tuple[float, ...]
+    disk: tuple[float, ...] = ()
+    hours: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -183,8 +186,9 @@ def table(report: Report) -> str:
                 f"{late.workload:24} {late.rate:10,} {late.ours[0]:9.0f} {late.ours[1]:7.0f} {stock}"
             )
     for state in report.states:
-        lines += ["", f"state of {state.workload} over a long run, MB, at each tenth of it",
-                  f"  ours  {_tenths(state.ours)}", f"  Spark {_tenths(state.stock)}"]  # fmt: skip
+        lines += ["", f"state of {state.workload} over {state.hours:.3g} simulated hours, MB, at each tenth of it",
+                  f"  ours          {_tenths(state.ours)}", f"  ours, on disk {_tenths(state.disk)}",
+                  f"  Spark         {_tenths(state.stock)}"]  # fmt: skip
     if report.targets:
         lines += ["", *map(str, report.targets)]
     return "\n".join(lines)
