@@ -23,6 +23,24 @@ def connected(port: int, said: bytes = b"") -> socket.socket:
     return found
 
 
+def test_no_answer_waits_for_an_acknowledgement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nagle's algorithm held back the second part of each answer for 40 ms."""
+    delays: list[int] = []
+    admit = callers.Callers.admit
+
+    def look(self: callers.Callers, connection: callers._Connection) -> bool:
+        delays.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        return admit(self, connection)
+
+    monkeypatch.setattr(callers.Callers, "admit", look)
+    with served(tmp_path) as server:
+        caller = Caller(server.port)
+        assert caller("GET", "/healthz").status == 200
+        caller.close()
+    assert delays
+    assert all(delays)
+
+
 def test_idle_connections_shut_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a bound, 400 of them ended the process at `ulimit -n 256`: logs and states had no descriptors left."""
     monkeypatch.setattr(callers, "half_of_descriptors", lambda: 40)
