@@ -29,14 +29,17 @@ PEERS = {"pathway", "pyflink"}
 def imports(path: Path) -> Iterator[str]:
     """The top-level names of what a file imports anywhere, except for type checkers."""
     tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    for node in ast.walk(tree):
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             yield node.module.split(".")[0]
+        elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            left += node.orelse
+        elif not isinstance(node, ast.expr):  # an import is a statement
+            left += ast.iter_child_nodes(node)
 
 
 def names(requirements: list[str]) -> set[str]:
@@ -54,7 +57,7 @@ def test_every_import_is_declared() -> None:
         allowed = always.union(*(extras[extra] for extra in EXTRAS_ONLY.get(package, ())))
         if package == "laboratory":
             allowed = allowed | extras["dev"]  # the peers of benchmarks
-        for name in set(imports(path)) - set(sys.stdlib_module_names) - {"nilometer", *PEERS}:
+        for name in set(imports(path)) - sys.stdlib_module_names - {"nilometer", *PEERS}:
             found = {each.lower().replace("_", "-") for each in distributions.get(name, [name])}
             if not found & allowed:
                 missing.add(f"{package} imports {name}")

@@ -25,7 +25,8 @@ LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 RELAXED = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    max_examples=3000 if LONG else 80,
+    # Without --all the examples are the same in every run: more of them find nothing that the first run did not.
+    max_examples=3000 if LONG else 50,
     print_blob=True,
 )
 
