@@ -22,11 +22,12 @@ def apply(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the difference.")] = False,
     force: ForceOption = False,
     yes: Annotated[bool, typer.Option("--yes", help="Drop without asking.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep what schema.sql does not declare.")] = False,
 ) -> None:
     """Show how the database differs from its schema.sql, and bring it there.
 
     What schema.sql declares is created or replaced. What it does not declare is
-    dropped, with its answers, after you have agreed. If `nilometer serve` runs,
+    dropped, with its answers, after you have agreed; with --keep it stays. If `nilometer serve` runs,
     all of it takes effect there at once.
 
     Example: nilometer apply --data field/ --dry-run
@@ -51,20 +52,19 @@ def apply(
         alone.sql(text)
     steps = database.keeping.request("apply", script=script, dry_run=True, drops=False)["steps"]
     for what, kind, name, _ in steps:
-        message(f"{what} {kind} {name}")
+        message(f"{'KEEP' if keep and what == 'DROP' else what} {kind} {name}")
     if not steps:
         message("nothing to do: the database is as schema.sql declares it")
     if dry_run or not steps:
         return
     drops = [f"{kind.lower()} {name}" for what, kind, name, _ in steps if what == "DROP"]
-    if drops and not yes:
+    if drops and not yes and not keep:
         if not sys.stdin.isatty():
             raise ConfigurationError(
                 f"{', '.join(drops)} would be dropped, with all answers",
-                hint="add --yes to drop them, or declare them in schema.sql",
+                hint="--keep leaves them as they are, --yes drops them; or declare them in schema.sql",
             )
         typer.confirm(f"Drop {', '.join(drops)}, with all answers?", abort=True, err=True)
-    for line in database.keeping.request("apply", script=script, dry_run=False, drops=True, force=force)[
-        "told"
-    ]:
+    done = database.keeping.request("apply", script=script, dry_run=False, drops=not keep, force=force)
+    for line in done["told"]:
         message(line)

@@ -28,6 +28,12 @@ def register(application: typer.Typer) -> None:
 
 
 def sql(
+    statements: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SQL", help="Run these statements and exit, like --command.", show_default=False
+        ),
+    ] = None,
     data: DataOption = None,
     on: HostOption = "gateway",
     command: Annotated[
@@ -46,6 +52,7 @@ def sql(
 
     Example: nilometer sql --data field/
     """
+    command = statements if command is None else command
     if server is not None:
         from nilometer.cli import remote
 

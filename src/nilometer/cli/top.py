@@ -155,7 +155,7 @@ def _headline(found: Mapping[str, Any]) -> str:
     streams = ", ".join(f"{stream['stream']} {stream['rate']:,.1f}/s" for stream in found["streams"])
     return (
         f"process {owner['pid']}, `{owner['command']}`, since {format_time(owner['since'])};"
-        f" {len(queries) + found['left_out']} queries, {found['clients']} clients; {streams or 'no streams'}"
+        f" {len(queries) + found['left_out']} queries, {found['clients']} client{'' if found['clients'] == 1 else 's'}; {streams or 'no streams'}"
     )
 
 

@@ -129,6 +129,10 @@ def test_what_is_declared_is_changed_dropped_and_refused(folder: Path, terminal:
     assert told(folder, "apply", "--dry-run") == "CREATE QUERY cool\n"
     assert told(folder, "apply") == "CREATE QUERY cool\ncool begins\n"
     assert told(folder, "apply").startswith("nothing to do")
+    told(folder, "sql", "CREATE QUERY asked AS SELECT time, x FROM air WHERE x < 1")
+    assert "--keep leaves them as they are" in str(getattr(nilometer(folder, "apply").exception, "hint", ""))
+    assert told(folder, "apply", "--keep") == "KEEP QUERY asked\n"
+    assert told(folder, "execute", "DROP QUERY asked") == "query asked is dropped\n"
     (folder / "schema.sql").write_text(f"{schema}CREATE QUERY other AS SELECT time, x FROM nix;\n")
     wrong = nilometer(folder, "apply", "--yes")  # refused as a whole: cool is still there
     assert "nix" in str(wrong.exception)
