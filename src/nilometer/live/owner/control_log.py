@@ -136,7 +136,7 @@ class ControlLog:
 
     def append(self, record: Record) -> None:
         """Make a record durable. Only the owner calls this."""
-        if self.records > SPARE + 2 * self._needed():
+        if self.records > SPARE + 2 * len(self.declared) and self.records > SPARE + 2 * self._needed():
             self._rewrite()
         with resources(self._files.place):
             path = self._files.directory / FILE
