@@ -3,6 +3,7 @@
 import AlertsPage from './alerts/AlertsPage.svelte';
 import EditorPage from './editor/EditorPage.svelte';
 import FieldPage from './field/FieldPage.svelte';
+import PeersPage from './peers/PeersPage.svelte';
 import QueriesPage from './queries/QueriesPage.svelte';
 import SpectrumPage from './spectrum/SpectrumPage.svelte';
 import StreamsPage from './streams/StreamsPage.svelte';
@@ -14,4 +15,5 @@ export const PAGES = [
   { id: 'streams', title: 'Streams', icon: 'M3 7c3-3 6 3 9 0s6 3 9 0 M3 12c3-3 6 3 9 0s6 3 9 0 M3 17c3-3 6 3 9 0s6 3 9 0', component: StreamsPage },
   { id: 'alerts', title: 'Alerts', icon: 'M6 16V11a6 6 0 0 1 12 0v5l1.5 2h-15L6 16Z M10 21h4', component: AlertsPage },
   { id: 'spectrum', title: 'Spectrum', icon: 'M3 20h18 M5 20v-6 M9 20V5 M13 20v-9 M17 20v-4', component: SpectrumPage },
+  { id: 'peers', title: 'Peers', icon: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18Z M12 5.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Z M19.8 19a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Z M4.2 19a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Z', component: PeersPage },
 ];

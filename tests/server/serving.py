@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from nilometer.engine import connect
+from nilometer.engine.peering import open_peering
 from nilometer.ingest.adapters.push import Pushes
 from nilometer.live.alerts.alerting import Alerting
 from nilometer.live.outside import Outside
 from nilometer.live.owner.changes import take_up
 from nilometer.live.owner.owner import Owner
+from nilometer.live.peers.peering import PeerOptions
 from nilometer.live.roster import Roster
 from nilometer.live.station import Station
 from nilometer.server.http_server import HttpServer
@@ -139,7 +141,9 @@ class Events:
 
 
 @contextmanager
-def served(folder: Path, schema: str = AIR, settings: HttpSettings | None = None) -> Iterator[HttpServer]:
+def served(
+    folder: Path, schema: str = AIR, settings: HttpSettings | None = None, peer: PeerOptions | None = None
+) -> Iterator[HttpServer]:
     """What `nilometer serve --http` does."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "schema.sql").exists():
@@ -156,6 +160,9 @@ def served(folder: Path, schema: str = AIR, settings: HttpSettings | None = None
     owner.watchers.append(alerting.look)
     alerting.__enter__()
     server = HttpServer(owner, settings or HttpSettings(port=0), pushes)
+    peering = None if peer is None else open_peering(owner.station, peer, lambda _: None)
+    if peering is not None:
+        owner.watchers.append(peering.look)
     stop = threading.Event()
     thread = threading.Thread(target=owner.run, args=(stop.is_set,), daemon=True)
     thread.start()
@@ -167,6 +174,8 @@ def served(folder: Path, schema: str = AIR, settings: HttpSettings | None = None
         thread.join(PATIENCE)
         alerting.__exit__(None, None, None)
         server.close()
+        if peering is not None:
+            peering.close()
         owner.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from nilometer.live.peers.peering import PeerOptions
 from nilometer.server.http_server import HttpServer
 from nilometer.server.settings import HttpSettings
 from nilometer.server.tokens import Role, Tokens
@@ -310,6 +312,7 @@ PAGES = {
     "editor": "!!document.querySelector('.cm-content')",
     "streams": contains("the books balance"),
     "alerts": contains("close the window"),
+    "peers": contains("This gateway has no peers"),
 }
 
 
@@ -329,6 +332,42 @@ def test_everybody_can_use_it(site: Site, page: str) -> None:
     assert site.browser.run("document.documentElement.scrollWidth") <= 390
     beyond = "document.querySelector('main').scrollWidth - document.querySelector('main').clientWidth"
     assert site.browser.run(beyond) <= 0
+    if page.startswith("queries"):
+        table = "document.querySelector('[aria-label=\"Standing queries\"]')"
+        assert site.browser.run(f"{table}.scrollWidth - {table}.clientWidth") <= 0
+
+
+def test_the_ring_of_gateways(site: Site, tmp_path: Path) -> None:
+    """Two real gateways: both are on the ring with their arcs, and the streams of both have homes."""
+    key = tmp_path / "ring.key"
+    key.write_text("a key that both gateways share")
+    key.chmod(0o600)
+    places = [f"127.0.0.1:{port}" for port in free_ports(2)]
+    roof = PeerOptions(places[0], None, key, "roof")
+    yard = PeerOptions(places[1], places[0], key, "yard")
+    with (
+        served(tmp_path / "roof", "CREATE STREAM roof (x FLOAT) PUSHED;", peer=roof) as server,
+        served(tmp_path / "yard", "CREATE STREAM yard (x FLOAT) PUSHED;", peer=yard),
+    ):
+        for theme, width in (("dark", 390), ("light", 1440)):
+            site.browser.media(prefers_color_scheme=theme)
+            site.browser.size(width, 900, mobile=width < 720)
+            site.browser.open(f"http://127.0.0.1:{server.port}/#/peers")
+            ring = "document.querySelector('[aria-label=Ring] svg')"
+            site.browser.wait(f"{ring}?.querySelectorAll('.arc').length === 2")
+            site.browser.wait(contains(places[1]))
+            assert axe(site.browser) == []
+            assert site.browser.run("document.documentElement.scrollWidth") <= width
+        assert "roof (this one), member" in site.browser.run(f"{ring}.getAttribute('aria-label')")
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody has now."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
 
 
 def test_the_theme_can_be_chosen(site: Site) -> None:
