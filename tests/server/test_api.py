@@ -167,6 +167,9 @@ def test_a_plan_has_every_stage_as_text_json_and_picture(caller: Caller) -> None
     assert caller("GET", by_address, Accept="text/plain").body.startswith(b"DELIVER")
     assert caller("GET", by_address, Accept="image/avif,image/*,*/*;q=0.8").body.startswith(b"<svg")
     assert caller("GET", by_address, Accept="image/png").status == 406
+    linked = caller("GET", f"{by_address}&form=svg", Accept="text/html,*/*;q=0.8")
+    assert linked.body.startswith(b"<svg")
+    assert caller("GET", f"{by_address}&form=gif").status == 422
     assert caller("POST", "/api/v1/explain", asked | {"stage": "routing"}).status == 400
     assert (
         caller("POST", "/api/v1/explain", asked | {"stage": "routing", "network": "/etc/passwd"}).status

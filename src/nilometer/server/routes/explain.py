@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -38,6 +38,7 @@ class ExplainAsked(BaseModel):
 
 
 FORMS = (JSON, TEXT, SVG)
+NAMED = {"json": JSON, "text": TEXT, "svg": SVG}
 CLOSED = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
 """For a drawing that is opened as a page."""
 
@@ -65,14 +66,19 @@ def add(router: APIRouter, desk: Desk) -> None:
         stage: Annotated[str, Query(pattern=PATTERN)] = "optimized",
         verbose: bool = False,
         network: Annotated[str | None, Query(max_length=100)] = None,
+        form: Annotated[
+            Literal["json", "text", "svg"] | None,
+            Query(description="for a link, which cannot say what it accepts"),
+        ] = None,
     ) -> Response:
-        """The same, for a page that shows the drawing: `<img src="/api/v1/explain?sql=...">`."""
+        """The same, for a page that shows the drawing: `<img src="/api/v1/explain?sql=...">`, or a link with
+        `&form=svg`."""
         asked = ExplainAsked(sql=sql, stage=stage, verbose=verbose, network=network)
-        return await _answer(desk, request, asked)
+        return await _answer(desk, request, asked, None if form is None else NAMED[form])
 
 
-async def _answer(desk: Desk, request: Request, asked: ExplainAsked) -> Response:
-    form = chosen(request.headers.get("accept"), FORMS)
+async def _answer(desk: Desk, request: Request, asked: ExplainAsked, named: str | None = None) -> Response:
+    form = named or chosen(request.headers.get("accept"), FORMS)
     if form is None:
         raise NotAcceptableError("a plan has no such form", hint=f"accept one of {', '.join(FORMS)}")
 
