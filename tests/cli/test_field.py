@@ -48,6 +48,13 @@ def test_sentences_and_rows(
     assert "no phenomenon 'fog'" in err
     code, _, err = call(monkeypatch, capsys, "field", *data, "--animate", str(tmp_path / "a.avi"))
     assert "cannot animate into 'a.avi'" in err
+    code, _, err = call(monkeypatch, capsys, "field", *data, "--animate", str(tmp_path))
+    assert "is a directory" in err
+    drawn = tmp_path / "map.svg"
+    drawn.write_text("an older drawing")
+    code, _, err = call(monkeypatch, capsys, "field", *data, "--plot", str(drawn))
+    assert code == 0, err
+    assert "<svg" in drawn.read_text()
     if shutil.which("ffmpeg") is not None:
         code, _, err = call(monkeypatch, capsys, "field", *data, "--animate", str(tmp_path / "film.mp4"))
         assert code == 0, err

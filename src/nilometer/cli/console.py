@@ -78,6 +78,20 @@ def check_output(path: str | Path, option: str) -> None:
         )
 
 
+def check_output_file(path: Path, option: str) -> None:
+    """Refuse a file that cannot be written. One that is there is written anew."""
+    if path.is_dir():
+        raise ConfigurationError(
+            f"{option}: '{path}' is a directory", hint=f"name a file in it: {option} {path / 'field.svg'}"
+        )
+    if path.exists() and not os.access(path, os.W_OK):
+        raise ConfigurationError(
+            f"{option}: cannot write into '{path}'", detail="no permission", hint="name another file"
+        )
+    if not path.exists():
+        check_output(path.parent, option)
+
+
 def time_of(text: str | None) -> int | None:
     """Parse the time of an option; None if the option is not given."""
     from nilometer.types import parse_time

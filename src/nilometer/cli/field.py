@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nilometer.cli.console import check_output, message, print_json, time_of
+from nilometer.cli.console import check_output_file, message, print_json, time_of
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -61,7 +61,7 @@ def field(
                 f"{option} draws from data at hand", hint="give --data; the dashboard of a server has the map"
             )
         if path is not None:
-            check_output(path, option)
+            check_output_file(path, option)
     if animate is not None:
         check_animation(animate)
     if server is not None:
