@@ -81,7 +81,9 @@ def deliveries_command(
     found = list(islice(deliveries(_base(database), definition), limit))
     if not json:
         hidden = ("incident", "row")
-        found = [{k: v for k, v in one.items() if k not in hidden} for one in found]
+        found = [
+            {k: _spoken(v) if k == "group" else v for k, v in one.items() if k not in hidden} for one in found
+        ]
     print_records(found, json)
 
 
@@ -182,3 +184,8 @@ def _base(database: Database) -> Path:
     if database.data.base is None:
         raise ConfigurationError("alerts run in a data directory", hint="give --data DIR")
     return database.data.base
+
+
+def _spoken(values: dict[str, object] | None) -> str:
+    """A group as people write it in --group; empty for an alert without groups."""
+    return ", ".join(f"{name}={value}" for name, value in (values or {}).items())

@@ -277,7 +277,7 @@ def _declarations(directory: Path | None) -> Iterator[Finding]:
         return
     database = connect(directory)
     count = len(database.catalog.streams()), len(database.catalog.queries())
-    yield Finding("declarations", OK, f"{count[0]} streams, {count[1]} standing queries")
+    yield Finding("declarations", OK, f"streams: {count[0]}, standing queries: {count[1]}")
     yield from _hosts(database, directory)
 
 
