@@ -62,10 +62,13 @@ def test_a_generated_fire_is_described_and_drawn(tmp_path: Path) -> None:
     ]
     (before,) = describe_field(database, parse_time("2018-11-08T10:00Z"), "SMOKE")
     assert before.sentences == ["smoke: nothing is going on: 134 sensors, no group of them above 35 ug/m3"]
-    draw_field(now.name, now.tick, now.slide, now.rows, now.sensors, now.coordinates, tmp_path / "now.png")
+    draw_field(now.name, now.tick, now.rows, now.sensors, now.coordinates, tmp_path / "now.png", now.outlook)
     assert (tmp_path / "now.png").read_bytes().startswith(b"\x89PNG")
     few = [row for row in now.history if row["time"] > now.tick - 3 * now.slide]
-    assert animate_field("smoke", now.slide, few, now.sensors, now.coordinates, tmp_path / "a.gif") == 3
+    assert (
+        animate_field("smoke", now.slide, few, now.sensors, now.coordinates, tmp_path / "a.gif", now.outlook)
+        == 3
+    )
     assert (tmp_path / "a.gif").read_bytes().startswith(b"GIF8")
 
 

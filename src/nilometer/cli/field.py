@@ -81,10 +81,10 @@ def field(
             typer.echo(sentence)
     for each in found:
         if plot is not None:
-            draw_field(each.name, each.tick, each.slide, each.rows, each.sensors, each.coordinates, plot)
+            draw_field(each.name, each.tick, each.rows, each.sensors, each.coordinates, plot, each.outlook)
             message(f"{plot} is written")
         if animate is not None:
             frames = animate_field(
-                each.name, each.slide, each.history, each.sensors, each.coordinates, animate
+                each.name, each.slide, each.history, each.sensors, each.coordinates, animate, each.outlook
             )
             message(f"{animate} is written: {frames} evaluations")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -18,6 +19,7 @@ from nilometer.algebra.table_function import Frame
 from nilometer.algebra.table_functions.phenomena import growth_of
 from nilometer.errors import ConfigurationError
 from nilometer.language.print_expressions import identifier
+from nilometer.pictures.field_map import Outlook
 from nilometer.plan import logical
 from nilometer.types import DAY, HOUR, MINUTE, SECOND, floor_to
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 _COMPASS = ("east", "north-east", "north", "north-west", "west", "south-west", "south", "south-east")
 AHEAD = 8
 """How many evaluations ahead `reaches` looks."""
+DRAWN = 4
+"""How many evaluations ahead a map shows."""
 _STILL = 1e-3
 """Slower than this, in metres a second, a phenomenon is not said to move."""
 
@@ -76,17 +80,26 @@ class Field:
         speed = math.hypot(row["velocity_x"] or 0.0, row["velocity_y"] or 0.0)
         if speed > _STILL:
             parts.append(f"moving {direction(row['velocity_x'], row['velocity_y'])} at {speed:.2g} m/s")
-        arrival = self._arrival(row) if speed > _STILL else None
-        reached = "" if arrival is None else f"; it reaches {arrival[0]} in about {length_text(arrival[1])}"
+        arrivals = self.arrivals(row, AHEAD) if speed > _STILL else []
+        reached = (
+            f"; it reaches {self.called(arrivals[0][1])} in about {length_text(arrivals[0][0] * self.slide)}"
+            if arrivals
+            else ""
+        )
         return f"{self.name}: {', '.join(parts)}{reached}"
 
-    def _arrival(self, row: Mapping[str, Any]) -> tuple[str, int] | None:
-        """The sensor that it reaches first, as ARRIVALS says, and after how long; the nearest of several."""
-        middle = row["location"]["x"], row["location"]["y"]
-        course = Course(
-            middle,
+    def called(self, sensor: int | str) -> str:
+        """The name of a sensor, or else its id."""
+        return self.names.get(sensor, str(sensor))
+
+    def course(self, row: Mapping[str, Any]) -> Course | None:
+        """How a phenomenon of the history goes on, as PREDICT says; None if it has no place or no velocity."""
+        if row["location"] is None or row["velocity_x"] is None:
+            return None
+        return Course(
+            (row["location"]["x"], row["location"]["y"]),
             row["region"],
-            [each["area"] or 0.0 for each in self.history if each["id"] == row["id"]],
+            [each["area"] or 0.0 for each in self.lives[row["id"]] if each["time"] <= row["time"]],
             (row["velocity_x"], row["velocity_y"]),
             row["size"],
             self.slide / SECOND,
@@ -94,12 +107,41 @@ class Field:
             self.metres,
             self.growth,
         )
+
+    def arrivals(self, row: Mapping[str, Any], most: int) -> list[tuple[int, int | str]]:
+        """After how many evaluations, at most so many, it reaches which sensor, as ARRIVALS says: the first first, then
+        the nearest."""
+        course = self.course(row)
+        if course is None:
+            return []
         places = {sensor: place for sensor, place in self.sensors.items() if sensor in self.heard}
-        found = [
-            (steps, distance(self.coordinates, middle, places[sensor]), str(self.names.get(sensor, sensor)))
-            for steps, sensor in course.reaches(places, row["members"], AHEAD)
+        found = course.reaches(places, row["members"], most)
+
+        def order(each: tuple[int, int | str]) -> tuple[int, float, str]:
+            steps, sensor = each
+            return steps, distance(self.coordinates, course.location, places[sensor]), self.called(sensor)
+
+        return sorted(found, key=order)
+
+    def outlook(self, row: Mapping[str, Any]) -> Outlook | None:
+        """Where a phenomenon of the history will be after DRAWN evaluations, and whom it reaches until then, for a map."""
+        course = self.course(row)
+        if course is None or math.hypot(*course.velocity) <= _STILL:
+            return None
+        location, region, _ = course.after(DRAWN)
+        reached = [
+            (f"{self.called(sensor)}, {length_text(steps * self.slide)}", self.sensors[sensor])
+            for steps, sensor in self.arrivals(row, DRAWN)
         ]
-        return (min(found)[2], min(found)[0] * self.slide) if found else None
+        return Outlook(length_text(DRAWN * self.slide), location, region, reached)
+
+    @cached_property
+    def lives(self) -> dict[str, list[dict[str, Any]]]:
+        """The history of each phenomenon."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in self.history:
+            found.setdefault(row["id"], []).append(row)
+        return found
 
 
 Look = Callable[["Query"], "Asked"]

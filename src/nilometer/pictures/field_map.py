@@ -1,20 +1,20 @@
-"""The field -> a map: all sensors, the regions of phenomena with their members, and where they are going.
+"""The field -> a map: all sensors, the regions of phenomena with their members, where they are going, and whom they reach.
 
-The law: every sensor with a place is drawn, and every phenomenon with a region. An animation has a frame for each
-evaluation.
+The law: every phenomenon with a region is drawn. What is dashed has not come yet. A map shows the phenomena and what is
+around them, or the whole field where there is none. An animation shows the whole field, with a frame for each evaluation.
 """
 
 from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nilometer.algebra.geojson import rings
 from nilometer.algebra.places import WGS84, Place
-from nilometer.algebra.regions import from_plane
 from nilometer.errors import ConfigurationError
 from nilometer.pictures.colours import FRAGMENTS, INK, RELAY
 from nilometer.types import format_time
@@ -24,22 +24,39 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_FRAMES = 2_000
-AHEAD = 12
-"""An arrow ends where a phenomenon is after so many evaluations, if it goes on."""
+LINE = 11
+"""The height of a line of text, in points."""
+NAMED = 6
+"""The most sensors whose names are written."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Where a phenomenon will be after some time: its middle and its region, and the sensors that it reaches until then,
+    each with what is written beside it. `when` says how long that is."""
+
+    when: str
+    location: Place
+    region: str | None
+    reached: Sequence[tuple[str, Place]]
+
+
+Ahead = Callable[[Mapping[str, Any]], Outlook | None]
+"""Tells the outlook of a phenomenon; None: it does not move."""
 
 
 def draw_field(
     name: str,
     tick: int,
-    slide: int,
     rows: Sequence[Mapping[str, Any]],
     sensors: Mapping[int | str, Place],
     coordinates: str | None,
     path: Path,
+    ahead: Ahead = lambda _: None,
 ) -> None:
     """Draw the phenomena of an evaluation; the format follows from the file's name."""
     figure, axes = _canvas(sensors)
-    _frame(axes, name, tick, slide, rows, sensors, coordinates, {})
+    _frame(axes, name, tick, rows, sensors, coordinates, {}, ahead, around=True)
     figure.savefig(path, dpi=120)
 
 
@@ -64,6 +81,7 @@ def animate_field(
     sensors: Mapping[int | str, Place],
     coordinates: str | None,
     path: Path,
+    ahead: Ahead = lambda _: None,
 ) -> int:
     """Write an animation of all evaluations from the first phenomenon to the last one; return the number of frames."""
     check_animation(path)
@@ -84,7 +102,7 @@ def animate_field(
     trails: dict[str, list[Place]] = {}
 
     def show(tick: int) -> list[Any]:
-        _frame(axes, name, tick, slide, by_tick.get(tick, []), sensors, coordinates, trails)
+        _frame(axes, name, tick, by_tick.get(tick, []), sensors, coordinates, trails, ahead)
         return []
 
     writer = (FFMpegWriter if path.suffix.lower() == ".mp4" else PillowWriter)(fps=6)
@@ -107,15 +125,22 @@ def _frame(
     axes: Axes,
     name: str,
     tick: int,
-    slide: int,
     rows: Sequence[Mapping[str, Any]],
     sensors: Mapping[int | str, Place],
     coordinates: str | None,
     trails: dict[str, list[Place]],
+    ahead: Ahead,
+    *,
+    around: bool = False,
 ) -> None:
     axes.clear()
     xs, ys = zip(*sensors.values(), strict=True)
     axes.scatter(xs, ys, s=14, color=RELAY, edgecolors="#9aa5b1", linewidths=0.5, zorder=2)
+    when = ""
+    outlooks = {row["id"]: outlook for row in rows if (outlook := ahead(row)) is not None}
+    left, right, low, high = _shown(rows, list(outlooks.values()), (xs, ys), around)
+    axes.set_xlim(left, right)
+    axes.set_ylim(low, high)
     for row in rows:
         colour = FRAGMENTS[hash_of(row["id"]) % len(FRAGMENTS)]
         for corners in rings(row["region"]):
@@ -143,25 +168,77 @@ def _frame(
             bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
             zorder=6,
         )
-        velocity = row["velocity_x"], row["velocity_y"]
-        if None not in velocity and math.hypot(*velocity) > 0:
-            seconds = AHEAD * slide / 1e6
-            moved = velocity[0] * seconds, velocity[1] * seconds
-            end = from_plane(moved, middle, coordinates)
-            arrow = {"arrowstyle": "-|>", "color": INK, "linewidth": 1.2}
-            axes.annotate("", xy=end, xytext=middle, arrowprops=arrow, zorder=5)
+        if (outlook := outlooks.get(row["id"])) is not None:
+            _draw_outlook(axes, middle, outlook, colour)
+            when = f"; dashed: in {outlook.when}"
     number = f"{len(rows)} phenomen{'on' if len(rows) == 1 else 'a'}"
-    axes.set_title(f"{name}, {format_time(tick)}: {number}", loc="left")
-    margin_x, margin_y = (max((max(v) - min(v)) * 0.05, 1e-9) for v in (xs, ys))
-    axes.set_xlim(min(xs) - margin_x, max(xs) + margin_x)
-    axes.set_ylim(min(ys) - margin_y, max(ys) + margin_y)
+    axes.set_title(f"{name}, {format_time(tick)}: {number}{when}", loc="left")
+    _write_reached(axes, list(outlooks.values()))
     if coordinates == WGS84:
         axes.set_xlabel("longitude")
         axes.set_ylabel("latitude")
-        axes.set_aspect(1 / max(0.1, math.cos(math.radians((min(ys) + max(ys)) / 2))))
+        axes.set_aspect(1 / max(0.1, math.cos(math.radians((low + high) / 2))))
     else:
         axes.set_xlabel("x" if coordinates is None else f"x ({coordinates})")
         axes.set_ylabel("y" if coordinates is None else f"y ({coordinates})")
+
+
+def _draw_outlook(axes: Axes, middle: Place, outlook: Outlook, colour: str) -> None:
+    """An arrow to where it will be, its region there, and the sensors that it reaches."""
+    for corners in rings(outlook.region):
+        axes.plot(
+            *zip(*corners, corners[0], strict=True), color=colour, linewidth=1.2, linestyle="--", zorder=3
+        )
+    arrow = {"arrowstyle": "-|>", "color": INK, "linewidth": 1.2}
+    axes.annotate("", xy=outlook.location, xytext=middle, arrowprops=arrow, zorder=5)
+    for _, place in outlook.reached:
+        axes.scatter(*place, s=42, facecolors="none", edgecolors=INK, linewidths=1.1, zorder=5)
+
+
+def _write_reached(axes: Axes, outlooks: Sequence[Outlook]) -> None:
+    """The names beside the sensors, from the top down, none over another."""
+    labels = [label for outlook in outlooks for label in outlook.reached[:NAMED]]
+    heights = {place: float(axes.transData.transform(place)[1]) * 72 / 100 for _, place in labels}
+    free = math.inf
+    for text, place in sorted(labels, key=lambda label: -heights[label[1]]):
+        at = min(heights[place] - 3, free)
+        free = at - LINE
+        axes.annotate(
+            text,
+            place,
+            xytext=(8, at - heights[place]),
+            textcoords="offset points",
+            color=INK,
+            fontsize=8,
+            bbox={"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75},
+            zorder=7,
+        )
+
+
+def _shown(
+    rows: Sequence[Mapping[str, Any]],
+    outlooks: Sequence[Outlook],
+    field: tuple[Sequence[float], Sequence[float]],
+    around: bool,
+) -> tuple[float, float, float, float]:
+    """What the axes show: the field, or the phenomena and their surroundings, at least a third of the field."""
+    regions = [row["region"] for row in rows] + [outlook.region for outlook in outlooks]
+    corners = [corner for region in regions for ring in rings(region) for corner in ring] if around else []
+    corners += [place for outlook in outlooks for _, place in outlook.reached] if around else []
+    shown: list[float] = []
+    for side, all_ in enumerate(field):
+        low, high = min(all_), max(all_)
+        span = max(high - low, 1e-9)
+        if corners:
+            own = [corner[side] for corner in corners]
+            middle, size = (min(own) + max(own)) / 2, max(1.8 * (max(own) - min(own)), span / 3)
+            low, high = (
+                max(min(low, *own), middle - size / 2),
+                min(max(high, *own), middle + size / 2),
+            )
+        margin = 0.05 * span
+        shown += [low - margin, high + margin]
+    return shown[0], shown[1], shown[2], shown[3]
 
 
 def hash_of(text: str) -> int:
