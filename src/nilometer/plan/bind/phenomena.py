@@ -258,7 +258,7 @@ def _guide(
         context.fail(
             "a slowed sensor could never become a candidate again",
             definition,
-            detail=f"STRENGTH needs {strength} readings within a RANGE of {format_duration(frame.start)}, and "
+            detail=f"STRENGTH needs {strength} reading{'' if strength == 1 else 's'} within a RANGE of {format_duration(frame.start)}, and "
             f"IDLE {format_duration(idle)} brings {frame.start // idle}",
             hint=f"write IDLE {format_duration(frame.start // strength)} or less, or a RANGE of at least "
             f"{format_duration(idle * strength)}",
