@@ -30,6 +30,9 @@ class Question:
     ends: float
 
 
+PLUME = "ON air.concentration ABOVE 50 RANGE 10 MINUTES SLIDE 10 MINUTES STRENGTH 3 NEIGHBOURS WITHIN 330 MEMBERS 3"
+"""A plume of the demo: a definition of a phenomenon."""
+
 QUESTIONS = (
     Question(
         "overview",
@@ -60,7 +63,15 @@ QUESTIONS = (
         "SELECT time, CASE kind WHEN 'APPEAR' THEN 'is born' WHEN 'DISAPPEAR' THEN 'is gone' WHEN 'MERGE' THEN 'takes in another' "
         "WHEN 'SPLIT' THEN 'falls apart' WHEN 'MOVE' THEN 'moves on' WHEN 'GROW' THEN 'grows' ELSE 'shrinks' END "
         "|| CASE WHEN size > 0 THEN ', over ' || CAST(size AS STRING) || ' monitors' ELSE '' END AS smoke, id, kind, size, location, region, velocity_x, velocity_y "
-        "FROM PHENOMENA(ON air.concentration ABOVE 50 RANGE 10 MINUTES SLIDE 10 MINUTES STRENGTH 3 NEIGHBOURS WITHIN 330 MEMBERS 3)",
+        f"FROM PHENOMENA({PLUME})",
+        0.18,
+        0.6,
+    ),
+    Question(
+        "arrivals",
+        "whom the smoke reaches within the hour",
+        "SELECT time, 'monitor ' || CAST(sensor AS STRING) || ' in ' || CAST(CAST(seconds / 60 AS INT) AS STRING) || ' minutes' AS reached, "
+        f"sensor, at, seconds, id FROM ARRIVALS({PLUME}, 1 HOUR)",
         0.18,
         0.6,
     ),

@@ -186,10 +186,12 @@ class Screen:
 
     def _right(self, shown: list[Shown], said: str) -> Group:
         panels: list[Panel | Text] = [Text(said, "yellow", no_wrap=True, overflow="ellipsis")] if said else []
+        # As many lines as there is room for, with a border above and below.
+        room = max(1, (self.console.height - len(panels)) // len(shown) - 2)
         for each in shown:
             running = each.live is not None
             body = Text(
-                "\n".join(each.latest) or ("nothing yet" if running else "not asked"),
+                "\n".join(list(each.latest)[-room:]) or ("nothing yet" if running else "not asked"),
                 no_wrap=True,
                 overflow="ellipsis",
             )
