@@ -78,6 +78,7 @@ def prediction(_rows: int, sensors: int) -> Result:
         for steps in HORIZONS[:3]
     ]
     targets.append(Target(f"puffs: mean error of arrivals up to {SOON} ahead, in SLIDEs", _mean(soon), 1.0))
+    notes += _other_winds()
     notes += _smoke()
     task = Measurement(
         "PREDICT, seconds of the processor", took, None, plume.frame().height, len(found), None
@@ -100,6 +101,21 @@ def rows_of(database: Database, text: str) -> Rows:
     """The answer on the gateway, with times in microseconds."""
     given: pl.DataFrame = database.sql(text).run("gateway").given  # type: ignore[assignment]
     return given.to_dicts()
+
+
+def _other_winds() -> list[str]:
+    """The same for puffs in a slower and in a faster wind; no figure of theirs is a target."""
+    notes = []
+    for wind, seed, release in (((0.2, -0.05), 5, 2 * HOUR), ((0.5, 0.1), 7, HOUR)):
+        plume = MovingPlume(
+            sensor_count=400, duration=6 * HOUR, name="plume", seed=seed, wind=wind, release=release
+        )
+        database = plume_field(plume)
+        found = rows_of(
+            database, f"SELECT * FROM PREDICT({DEFINITION}, {HORIZONS[-1] * SLIDE // MINUTE} MINUTES)"
+        )
+        notes += _notes(f"puffs at {wind[0]} m/s", _score(database, DEFINITION, found, SLIDE, "m")[0])
+    return notes
 
 
 def _smoke() -> list[str]:
