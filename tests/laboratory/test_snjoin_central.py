@@ -162,13 +162,14 @@ def test_the_board_and_the_fleet_are_the_papers() -> None:
 
 
 def test_sensors_come_and_go_in_groups() -> None:
-    arrivals, changes = changing_fleet(200, 240, 1)
+    arrivals, changes, sizes = changing_fleet(200, 240, 1)
     assert changes.tolist() == [CHANGE_EVERY, 2 * CHANGE_EVERY, 3 * CHANGE_EVERY]
     minutes = [
         set(arrivals.sources[arrivals.times // CHANGE_EVERY == minute].tolist()) for minute in range(4)
     ]
-    assert minutes[0] < minutes[1] > minutes[2] < minutes[3]
-    assert 1 <= len(minutes[1] - minutes[2]) <= 100
+    for before, now, size in zip(minutes, minutes[1:], sizes.tolist(), strict=False):
+        assert (before < now) != (now < before), "a group joins, or one leaves"
+        assert len(before ^ now) == size <= 100
 
 
 @pytest.fixture(scope="module")

@@ -56,9 +56,10 @@ def test_the_overall_measure_has_its_figures() -> None:
         "Fig. 10",
         "Section 5.1",
         "Fig. 11",
+        "Fig. 11",
     ]
     told = [ratio["paper"] for figure in result["figures"].values() for ratio in figure["ratios"]]
-    assert told == [1.75, 1.43, 2.8, 1.85, *map(pytest.approx, (0.2, 0.5, 0.8)), 1.3, 1.9]
+    assert told == [1.75, 1.43, 2.8, 1.85, *map(pytest.approx, (0.2, 0.5, 0.8)), 1.3, 1.9, 1.3, 1.9]
     assert result["figures"]["One answer"]["verdict"] == "the same"
 
 

@@ -69,23 +69,25 @@ def fleet(sensors: int, seconds: int, seed: int) -> Arrivals:
     return in_order(times, sources, ranks + DISTINCT * phenomena[sources])
 
 
-def changing_fleet(sensors: int, seconds: int, seed: int) -> tuple[Arrivals, Integers]:
-    """A fleet in which every minute a group of 1 to 100 sensors joins or leaves, in turn, so that its size
-    stays about the same; and the times of these changes."""
+def changing_fleet(sensors: int, seconds: int, seed: int) -> tuple[Arrivals, Integers, Integers]:
+    """A fleet in which every minute a group of 1 to 100 sensors joins or leaves, by the toss of a coin; the times of
+    these changes, and how many sensors each is of."""
     chance = np.random.default_rng([seed, 1])
-    pool = sensors + LARGEST_GROUP // 2
+    pool = sensors + LARGEST_GROUP
     given = fleet(pool, seconds, seed)
     changes = np.arange(CHANGE_EVERY, seconds * SECOND, CHANGE_EVERY)
     active = np.ones((len(changes) + 1, pool), dtype=np.bool_)
-    active[0, chance.permutation(pool)[: LARGEST_GROUP // 2]] = False
+    active[0, chance.permutation(pool)[:LARGEST_GROUP]] = False
     for minute in range(1, len(active)):
         active[minute] = active[minute - 1]
-        comes = minute % 2 == 1
+        there = int(active[minute].sum())
+        comes = bool(chance.integers(0, 2)) if LARGEST_GROUP <= there < pool else there < LARGEST_GROUP
         candidates = np.flatnonzero(active[minute] != comes)
         group = chance.permutation(candidates)[: chance.integers(1, LARGEST_GROUP + 1)]
         active[minute, group] = comes
     runs = active[np.searchsorted(changes, given.times, side="right"), given.sources]
-    return chosen(given, runs), changes
+    sizes = (active[1:] != active[:-1]).sum(axis=1)
+    return chosen(given, runs), changes, sizes
 
 
 def in_order(times: Integers, sources: Integers, values: Integers) -> Arrivals:
