@@ -6,6 +6,7 @@ import hmac
 import socket
 import time
 from pathlib import Path
+from random import Random
 
 import polars as pl
 import pytest
@@ -138,8 +139,42 @@ def test_a_listening_peer_survives_noise() -> None:
                 connection.shutdown(socket.SHUT_WR)
                 assert connection.recv(2) == expected
         assert tcp.call(lambda: sum(tcp.wire.refused.values())) == 4
+        # Over a real connection each: changed and cut frames, noise under the right key, and a frame sent twice.
+        random, now = Random(21), time.time_ns() // 1000
+        frames = [_mutated(random, Wire(KEY).frame(now, packet())) for _ in range(150)]
+        twice = Wire(KEY).frame(now, packet())
+        for frame in [
+            *frames,
+            *(_sealed(random.randbytes(random.randrange(80))) for _ in range(50)),
+            twice + twice,
+        ]:
+            with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as connection:
+                connection.sendall(frame)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(64):
+                    pass
+        refused = tcp.call(lambda: dict(tcp.wire.refused))
+        assert sum(refused.values()) == 4 + 150 + 50 + 1
+        assert not [reason for reason in refused if "bug" in reason]
+        assert tcp.call(lambda: tcp.peer.chord.member)
     finally:
         tcp.close(leaving=False)
+
+
+def _mutated(random: Random, frame: bytes) -> bytes:
+    """One byte changed, or the end cut off; the length before it stays true, so that the peer need not wait."""
+    body = bytearray(frame[4:])
+    if random.random() < 0.5:
+        body = body[: random.randrange(1, len(body))]
+    else:
+        body[random.randrange(len(body))] ^= random.randrange(1, 256)
+    return PREFIX.pack(len(body)) + bytes(body)
+
+
+def _sealed(body: bytes) -> bytes:
+    """Noise that whoever has the key sends."""
+    data = hmac.digest(KEY, body, "sha256") + body
+    return PREFIX.pack(len(data)) + data
 
 
 def _free_port() -> int:

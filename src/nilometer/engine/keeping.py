@@ -6,6 +6,8 @@ A change goes to the owner, or is recorded for the next one. A database follows 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -169,12 +171,33 @@ def open_kept(database: Database, directory: Path, script: str) -> None:
     """Declare what the owner has; where none runs, what schema.sql says, and what clients have added."""
     keeping = Keeping(database, directory)
     statements = keeping._from_owner()[1] if (directory / FOLDER).is_dir() else None
+    at_rest: list[str] = []
+    if statements is None and (directory / FOLDER / "control").exists():
+        at_rest = keeping._at_rest()
+    from nilometer.engine.opening import FILE
+    from nilometer.engine.remote_streams import declare_remote_streams
+
+    if (directory / FILE).is_file():
+        # Standing queries may name streams of other gateways. Our own streams come first.
+        kept = [text for text in statements or at_rest if text.startswith("CREATE STREAM ")]
+        declare_remote_streams(database, directory, but=_streams_in([*kept, script]))
     if statements is None:
         # The script itself first: its errors have a place.
         database.execute(script)
         keeping._script = script
-        if (directory / FOLDER / "control").exists():
-            keeping._take(keeping._at_rest())
+        if at_rest:
+            keeping._take(at_rest)
     else:
         keeping._take(statements)
     database.keeping = keeping
+
+
+def _streams_in(scripts: Iterable[str]) -> set[str]:
+    """The lower-case names of the streams that texts declare; a text with errors is reported where it is carried out."""
+    from nilometer.live.owner.statements import statements_of
+
+    found: set[str] = set()
+    for script in scripts:
+        with suppress(NilometerError):
+            found |= {name.lower() for kind, name in statements_of(script) if kind == "STREAM"}
+    return found

@@ -4,6 +4,7 @@ name them, too."""
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,13 +26,13 @@ def read_stream(text: str) -> Stream:
     return stream_of(statement, text)
 
 
-def declare_remote_streams(database: Database, directory: Path) -> None:
-    """Declare them, where no stream of our own has their name."""
+def declare_remote_streams(database: Database, directory: Path, *, but: Container[str] = ()) -> None:
+    """Declare them, where no stream of our own has their name, or is to have it (`but`, in lower case)."""
     try:
         known = json.loads((directory / FILE).read_text(encoding="utf-8"))["streams"]
         for text, home in known:
             stream = read_stream(text)
-            if database.catalog.extent(stream.name) is None:
+            if stream.name.lower() not in but and database.catalog.extent(stream.name) is None:
                 database.catalog.add_stream(remote(stream, home))
     except (FileNotFoundError, ValueError, KeyError, TypeError, NilometerError):
         return  # the owner tells them again

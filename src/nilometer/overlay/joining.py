@@ -86,7 +86,7 @@ class Joining:
                 for stage, parts in withheld.items():
                     # Rows that were found from different ports have their columns in different order.
                     rows = pl.concat([part.select(parts[0].columns) for part in parts])
-                    self._send_on(flow, stage, rows, back=True)
+                    self._send_on(flow, stage, rows)
 
     # ---- arcs change hands -------------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class Joining:
                 for part in wanted.iter_slices(BATCH):
                     self._peer.send_results(query, part)
 
-    def _send_on(self, flow: Flow, stage: int, rows: pl.DataFrame, *, back: bool = False) -> None:
+    def _send_on(self, flow: Flow, stage: int, rows: pl.DataFrame) -> None:
         peer, plan = self._peer, flow.plan
         members = tuple(sorted({one for before in plan.stages[: stage + 1] for one in before.members}))
         ahead = {at: said for at, said in peer.indexing.silent_inputs(flow).items() if at not in members}
@@ -201,12 +201,14 @@ class Joining:
                 peer.books.withheld += withheld.height
                 flow.withheld.setdefault(stage, []).append(withheld)
                 rows = rows.filter(~late)
-        if back:
-            others = {
-                at: peer.streams.reached[one.stream.lower()]
-                for at, one in enumerate(plan.inputs)
-                if at not in members and one.stream.lower() in peer.streams.reached
-            }
+        others = {
+            at: said
+            for at, one in enumerate(plan.inputs)
+            if at not in members
+            and (said := peer.streams.reached.get(one.stream.lower())) is not None
+            and said.gap_from < said.gap_to
+        }
+        if others:
             rows = rows.filter(~fell_in_gap(plan, members, others))
         if rows.height:
             peer.books.intermediate += rows.height

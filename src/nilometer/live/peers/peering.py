@@ -34,11 +34,14 @@ from nilometer.live.peers.homes import Homes, JoinHome
 from nilometer.live.peers.status import status_of
 from nilometer.live.peers.streams import results_stream
 from nilometer.log.local_files import LocalFiles
+from nilometer.optimizer import OptimizerContext
+from nilometer.optimizer.load import rate_of
 from nilometer.overlay.delivery import Patience
 from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.messages import Message, Shipped, Subscribe
 from nilometer.overlay.names import position, time, value
 from nilometer.overlay.newest import NotNewestError, newest_in
+from nilometer.overlay.ordering import order_of
 from nilometer.overlay.overlaid import (
     Conditions,
     join_in,
@@ -230,6 +233,11 @@ class Peering:
         node, windows = joined.node, joined.windows
         identity = self._identity(name, query)
         plan = self._conditions.know(node, windows)
+        context = OptimizerContext(self._station.database.catalog)
+        rates = [rate_of(streams[one.stream.lower()], context) for one in plan.inputs]
+        order = order_of(plan, rates)
+        if order:
+            plan = self._conditions.know(node, windows, order)
         peer = self._peer
         stream = results_stream(identity, node, plan, peer.settings.slack)
         if self._station.database.catalog.extent(stream.name) is None:
@@ -238,7 +246,7 @@ class Peering:
         started = self._kept["starts"].setdefault(identity, self._station.clock())
         self._keep()
         fields = self._fields(query, text_of(node), plan.identity, streams)
-        fields |= {"windows": list(windows)}
+        fields |= {"windows": list(windows), "order": list(order)}
         self._tcp.call(lambda: peer.ask(self._station.clock(), identity, plan, started, fields))
         once = "; each result comes once, when its last reading does" if windows else ""
         self.notes[name] = f"peers join its streams (type {plan.kind}){once}"
@@ -509,7 +517,8 @@ class Peering:
     def _plan_of(self, notice: dict[str, Any]) -> JoinPlan:
         """The join of a notice. A peer that understands another join by the same text refuses it."""
         node = join_of(notice["join"], self._declared(notice))
-        plan = self._conditions.know(node, tuple(map(int, notice.get("windows", ()))))
+        windows, order = (tuple(map(int, notice.get(name, ()))) for name in ("windows", "order"))
+        plan = self._conditions.know(node, windows, order)
         if plan.identity != notice["identity"]:
             raise ConfigurationError("another release understands this join otherwise")
         return plan

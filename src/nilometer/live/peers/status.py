@@ -50,8 +50,9 @@ def _ring(peer: Peer) -> list[Record]:
     for address, said in peer.loads.known.items():
         known.setdefault(address, Contact(said.id, said.name, address))
     for address, one in known.items():
-        load = peer.loads.known.get(address)
-        after = None if load is None else load.after
+        load, state = peer.loads.known.get(address), _state(peer, address)
+        # Others own the keys of a peer that is not reached.
+        after = None if load is None or state == "not reached" else load.after
         whole = 1 << BITS
         size = None if after is None else distance(after, one.id) or whole
         heard = peer.loads.heard.get(address)
@@ -63,7 +64,7 @@ def _ring(peer: Peer) -> list[Record]:
                 "name": one.name,
                 "address": address,
                 "here": address == peer.me.address,
-                "state": _state(peer, address),
+                "state": state,
                 "heard": None if heard is None else round((peer.now - heard) / SECOND, 1),
                 "load": None if load is None else load.counts,
             }
