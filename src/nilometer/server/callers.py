@@ -3,7 +3,8 @@
 Each connection is a descriptor, and so are the files of logs and states. The law: connections take at most a quarter of
 the process's descriptors (`ulimit -n`), besides the half that TCP sources may take; so nobody who only connects can take
 a file's place. A connection without a request ends after `SILENT` seconds. If there is no room for a new one, the one
-that has been without a request for longest makes room; one whose request is being answered is left alone.
+that has been without a request for longest makes room; then the upload of which no byte has come for longest. A
+connection whose request is being answered is left alone.
 
 Connections are counted where they are accepted, before TLS or HTTP has seen a byte. All of this runs in the thread of
 the server's event loop.
@@ -50,6 +51,8 @@ class Callers:
         self._kept = kept
         self._waiting: OrderedDict[Peer, _Connection] = OrderedDict()
         self._busy: dict[Peer, tuple[_Connection, int]] = {}
+        self._uploading: OrderedDict[Peer, _Connection] = OrderedDict()
+        """Those of the busy ones that owe us bytes of a body."""
         self.displaced = self.refused = 0
         """Connections that were closed for new ones, and those for which there was no room."""
 
@@ -59,7 +62,7 @@ class Callers:
     def admit(self, connection: _Connection) -> bool:
         """Whether a new connection has room."""
         while not self._slots.take():
-            oldest = next(iter(self._waiting.values()), None)
+            oldest = next(iter(self._waiting.values()), None) or next(iter(self._uploading.values()), None)
             if oldest is None:
                 self.refused += 1
                 return False
@@ -87,9 +90,22 @@ class Callers:
             self._waiting[peer] = connection
             connection.wait(self._kept)
 
+    def uploads(self, peer: Peer) -> None:
+        """A request's body is on its way. Called again for each part, so that the silent ones come first."""
+        connection, _ = self._busy.get(peer, (None, 0))
+        if connection is not None:
+            self._uploading[peer] = connection
+            self._uploading.move_to_end(peer)
+
+    def uploaded(self, peer: Peer) -> None:
+        """The body is there, or nobody waits for it any more."""
+        self._uploading.pop(peer, None)
+
     def gone(self, connection: _Connection) -> None:
         """A connection has ended."""
         peer = connection.peer
+        if self._uploading.get(peer) is connection:
+            del self._uploading[peer]
         if self._waiting.get(peer) is connection:
             del self._waiting[peer]
         elif self._busy.get(peer, (None, 0))[0] is connection:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nilometer.errors import NilometerError
 from nilometer.ingest.adapters.admission import is_loopback
-from nilometer.server.callers import Bodies, Callers
+from nilometer.server.callers import Bodies, Callers, Peer
 from nilometer.server.limits import Limits
 from nilometer.server.problems import ForbiddenError, TooLargeError, UnauthorizedError, response_of
 from nilometer.server.settings import BODY_BYTES, BODY_SECONDS, HttpSettings
@@ -87,7 +87,8 @@ class Guard:
             scope["state"]["token"] = token
             WHO.set(token.name)
         if scope["type"] == "http":
-            bounded = _Bounded(receive, self._bodies, self._arriving)
+            peer = tuple(scope.get("client") or ("", 0))
+            bounded = _Bounded(receive, self._bodies, self._arriving, self._callers, peer)
             try:
                 await self._application(scope, bounded, _sending(scope, bounded, send))
             finally:
@@ -140,10 +141,14 @@ class Guard:
 class _Bounded:
     """A request's body: at most BODY_BYTES, within BODY_SECONDS, and as long as there is room for it."""
 
-    def __init__(self, receive: Receive, bodies: Bodies, arriving: _Arriving) -> None:
+    def __init__(
+        self, receive: Receive, bodies: Bodies, arriving: _Arriving, callers: Callers, peer: Peer
+    ) -> None:
         self._receive = receive
         self._bodies = bodies
         self._arriving = arriving
+        self._callers = callers
+        self._peer = peer
         self._held = 0
         self._left = BODY_BYTES
         self._whole = False
@@ -159,6 +164,7 @@ class _Bounded:
         if self.refused is not None:
             raise self.refused
         self._reader = reader = asyncio.current_task()
+        self._callers.uploads(self._peer)
         try:
             message = await self._receive()
         except asyncio.CancelledError:
@@ -184,6 +190,7 @@ class _Bounded:
             if not message.get("more_body", False):
                 self._whole = True
                 self._arriving.ends(self)
+                self._callers.uploaded(self._peer)
         return message
 
     def expire(self) -> None:
@@ -197,6 +204,7 @@ class _Bounded:
     def give_back(self) -> None:
         """The request is over: its bytes are free again."""
         self._arriving.ends(self)
+        self._callers.uploaded(self._peer)
         self._bodies.give(self._held)
         self._held = 0
 
