@@ -7,12 +7,12 @@ too, and are deleted when the query is removed.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nilometer.errors import ResourceError
+from nilometer.live.asked_folders import AskedFolder
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.spark_query import SparkQuery
 from nilometer.live.starts import Start
@@ -46,7 +46,7 @@ class OnSpark:
         self._failpoint = failpoint
         self._queries: dict[str, SparkQuery] = {}
         self._streams: dict[str, Mapping[str, Stream]] = {}
-        self._asked: dict[str, tempfile.TemporaryDirectory[str]] = {}
+        self._asked: dict[str, AskedFolder] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self._queries
@@ -81,7 +81,7 @@ class OnSpark:
         refuse_refresh(query.physical)
         place = self._directory / ".nilometer"
         make_directory(place)
-        asked = tempfile.TemporaryDirectory(prefix="asked-", dir=place, ignore_cleanup_errors=True)
+        asked = AskedFolder(place)
         spark, attended = None, False
         try:
             spark = SparkQuery(
@@ -92,7 +92,7 @@ class OnSpark:
                 clock=self._clock,
                 settings=SparkSettings.from_environment(self._directory),
                 failpoint=self._failpoint,
-                kept=Path(asked.name),
+                kept=asked.path,
                 stops=stops,
             )
             self._manager.attend(name, streams.values())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nilometer.errors import NilometerError
+from nilometer.live.asked_folders import AskedFolder
 from nilometer.live.owner.client import Client, find_owner
 from nilometer.live.owner.lender import FOLDER, JOB
 from nilometer.live.owner.lock import Holder, holder_of
@@ -59,10 +59,8 @@ def borrowed(directory: Path | None, settings: SparkSettings) -> Iterator[Borrow
             yield None  # another release, other settings, or no Spark there
             return
         make_directory(lender / FOLDER)
-        with tempfile.TemporaryDirectory(
-            prefix="asked-", dir=lender / FOLDER, ignore_cleanup_errors=True
-        ) as place:
-            yield Borrowed(Path(place), partitions, client.owner, client)
+        with AskedFolder(lender / FOLDER) as place:
+            yield Borrowed(place, partitions, client.owner, client)
 
 
 def _client_of(directory: Path) -> Client | None:

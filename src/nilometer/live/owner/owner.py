@@ -26,6 +26,7 @@ from nilometer.dataflow.failures import Caught
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.live.activity import Activities
 from nilometer.live.admission import Admission
+from nilometer.live.asked_folders import clear_asked_folders
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.owner.changes import Changes
 from nilometer.live.owner.lender import Lender
@@ -93,6 +94,7 @@ class Owner:
         serving: bool = True,
     ) -> None:
         self.lock = take_lock(directory, embedded=embedded)
+        clear_asked_folders(directory / ".nilometer")
         self.giving_way = threading.Event()
         self.asked: dict[str, ClientQuery] = {}
         self.changes: Changes | None = None
