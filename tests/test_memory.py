@@ -72,6 +72,7 @@ def test_wrong_settings_are_refused(text: str, says: str, tmp_path: Path) -> Non
         nilometer.connect(tmp_path)
 
 
+@pytest.mark.promise("one-setting")
 def test_the_parts_that_are_used_together_fit_into_the_whole() -> None:
     live = sum(1 / SHARES[name] for name in ("operators", "inbox", "ring", "results", "backlog"))
     files = sum(1 / SHARES[name] for name in ("operators", "sorting"))
@@ -80,6 +81,7 @@ def test_the_parts_that_are_used_together_fit_into_the_whole() -> None:
     assert size_of("1.5 GB") == 1_500_000_000
 
 
+@pytest.mark.promise("one-setting")
 def test_the_parts_obey(tmp_path: Path) -> None:
     memory.give(SMALL)
     assert ManagerSettings().buffer_bytes == budget().ring
@@ -103,6 +105,7 @@ def test_the_parts_obey(tmp_path: Path) -> None:
     assert len(contents(packed)) == 6_000_000
 
 
+@pytest.mark.promise("large-messages")
 def test_large_messages_wait_at_their_sender() -> None:
     """2,400 messages of a megabyte: the inbox holds its share, whatever the number of messages that it may hold."""
     memory.give(SMALL)

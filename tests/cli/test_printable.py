@@ -18,6 +18,7 @@ EVIL = "\x1b[2Jcls\x07\u202egnp\x9b31m\r\nfake line"
 HARMFUL = set("\x1b\x07\x9b\r\u202e")
 
 
+@pytest.mark.promise("escapes")
 def test_every_verb_escapes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -69,6 +69,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
+@pytest.mark.promise("passwords")
 @pytest.mark.parametrize("number", range(0, len(MALFORMED), 3))
 def test_a_password_is_in_no_message(number: int, run: Run, tmp_path: Path) -> None:
     url = MALFORMED[number].format(("http", "postgresql", "tcp")[number % 2], SECRET)
@@ -130,6 +131,7 @@ SCHEMES = st.sampled_from(["mqtt://", "http://", "tcp://", "postgresql://", "mqt
 PASSWORDS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=6, max_size=20)
 
 
+@pytest.mark.promise("passwords")
 @settings(max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     SCHEMES,
@@ -164,6 +166,7 @@ def test_whatever_the_password_it_is_in_no_text(scheme: str, password: str, tail
         assert all(password not in text for text in texts), texts
 
 
+@pytest.mark.promise("references")
 def test_references_are_looked_up_when_an_address_is_opened(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("p@ss/w?rd\nmore\n")

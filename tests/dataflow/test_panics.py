@@ -21,6 +21,7 @@ def panic(*_: Any, **__: Any) -> Any:
     raise PanicException("called `Result::unwrap()` on an `Err` value: too many open files")
 
 
+@pytest.mark.promise("panics")
 @pytest.mark.parametrize("where", ["stage", "filter", "door"])
 def test_a_panic_stops_one_query(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     database = nilometer.connect()

@@ -49,6 +49,7 @@ def answer(form: str, size: int, limit: int = LIMIT) -> list[Any]:
     return [row for frame in found for row in frame.rows()]
 
 
+@pytest.mark.promise("similar")
 @pytest.mark.parametrize("form", ["", " PAIRS"])
 def test_being_behind_is_no_reason_to_fail(form: str) -> None:
     kept_up = answer(form, 100)

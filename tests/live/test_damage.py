@@ -37,6 +37,7 @@ def damages(folder: Path) -> list[str]:
     return [damage.what for checked in verify_shared(folder) for damage in checked.verdict.damages]
 
 
+@pytest.mark.promise("verify-reads-all")
 def test_a_flipped_bit_anywhere_in_a_saved_state_is_found(tmp_path: Path) -> None:
     file = stopped(tmp_path)
     whole = file.read_bytes()
@@ -48,6 +49,7 @@ def test_a_flipped_bit_anywhere_in_a_saved_state_is_found(tmp_path: Path) -> Non
         assert damages(tmp_path), f"byte {place} of {len(whole)}"
 
 
+@pytest.mark.promise("repair")
 def test_a_repaired_state_is_made_again_and_answers_the_same(tmp_path: Path) -> None:
     file = stopped(tmp_path)
     file.write_bytes(file.read_bytes()[:-9])
@@ -67,6 +69,7 @@ def test_a_repaired_state_is_made_again_and_answers_the_same(tmp_path: Path) -> 
     assert_frame_equal(counts, anew)
 
 
+@pytest.mark.promise("verify-reads-all")
 def test_a_request_that_cannot_be_read_is_found_and_put_aside(tmp_path: Path) -> None:
     stopped(tmp_path)
     ask(tmp_path, "counts", Control(paused=True))
@@ -78,6 +81,7 @@ def test_a_request_that_cannot_be_read_is_found_and_put_aside(tmp_path: Path) ->
     assert not any(checked.verdict.damages for checked in verify_query(tmp_path, "counts"))
 
 
+@pytest.mark.promise("lost-answers")
 def test_a_state_of_a_lost_commit_is_found_and_put_aside(tmp_path: Path) -> None:
     stopped(tmp_path)
     last = sorted((tmp_path / shared_log.PLACE).glob("*.segment"))[-1]

@@ -90,6 +90,7 @@ def lose(folder: Path) -> None:
     segments(folder)[-1].unlink()
 
 
+@pytest.mark.promise("lost-end")
 @pytest.mark.parametrize("harm", [cut, flip, lose])
 def test_a_log_that_lost_its_end_is_refused_with_both_numbers(tmp_path: Path, harm: object) -> None:
     database = killed(tmp_path, segment_bytes=1 << 20 if harm is not lose else 2_500)
@@ -127,6 +128,7 @@ def test_a_torn_tail_that_nobody_has_read_is_cut(tmp_path: Path) -> None:
     assert_frame_equal(counts, anew)
 
 
+@pytest.mark.promise("missing-segment")
 def test_a_missing_middle_segment_is_an_error_wherever_the_log_is_read(tmp_path: Path) -> None:
     database = killed(tmp_path)
     found = segments(tmp_path)
@@ -151,6 +153,7 @@ def test_a_missing_middle_segment_is_an_error_wherever_the_log_is_read(tmp_path:
         assert isinstance(live.failure, GapError)
 
 
+@pytest.mark.promise("old-damage")
 def test_damage_between_a_state_and_its_last_commit_stops_nobody_else(tmp_path: Path) -> None:
     """The state is made again from the logs: who must read the damage is stopped, and the loop goes on."""
     database = killed(tmp_path)
@@ -240,6 +243,7 @@ def harm_index(folder: Path) -> None:
     index.write_bytes(index.read_bytes()[:-9] + b"x" * 9)
 
 
+@pytest.mark.promise("old-damage")
 @pytest.mark.parametrize("harm", [harm_rows, harm_head, harm_index])
 def test_damage_that_was_read_long_ago_stops_nobody_but_its_reader(tmp_path: Path, harm: object) -> None:
     killed(tmp_path)
@@ -257,6 +261,7 @@ def test_damage_that_was_read_long_ago_stops_nobody_but_its_reader(tmp_path: Pat
     assert LogDirectory(tmp_path).log("air").verify().damages
 
 
+@pytest.mark.promise("completeness-of-gaps")
 def test_completeness_counts_what_a_gap_holds(tmp_path: Path) -> None:
     feed(tmp_path, 0, 60)
     declared = (

@@ -19,6 +19,7 @@ from nilometer.types import INT_MAXIMUM
 from poison import FIRST, SECOND_PART, feed, field, judge, rows_of, run
 
 
+@pytest.mark.promise("poison-everywhere")
 @pytest.mark.parametrize("crash", [False, True])
 def test_poison_readings_stop_nobody(tmp_path: Path, crash: bool) -> None:
     feed(tmp_path, "a", FIRST)
@@ -36,6 +37,7 @@ def test_poison_readings_stop_nobody(tmp_path: Path, crash: bool) -> None:
     judge(database, tmp_path)
 
 
+@pytest.mark.promise("poison-everywhere")
 def test_on_error_stop(tmp_path: Path) -> None:
     feed(tmp_path, "a", FIRST)
     database = field(tmp_path, "ON ERROR STOP")

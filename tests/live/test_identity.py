@@ -16,6 +16,7 @@ def test_an_identity_is_made_once(tmp_path: Path) -> None:
     assert identity_of(tmp_path) == made
 
 
+@pytest.mark.promise("identity")
 @pytest.mark.parametrize("garbage", [b"\xff\xfe\x00", b"a b", b"x" * 100, b"../../etc", b"a\nb"])
 def test_garbage_is_an_error_with_a_hint(tmp_path: Path, garbage: bytes) -> None:
     identity_of(tmp_path)

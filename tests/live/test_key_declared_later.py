@@ -182,6 +182,7 @@ def sizes(folder: Path, readings: int, *, later: bool) -> list[int]:
     return found
 
 
+@pytest.mark.promise("keys-bound")
 @pytest.mark.slow
 @pytest.mark.parametrize("later", [False, True])
 def test_the_state_of_a_query_does_not_grow_with_its_readings(tmp_path: Path, later: bool) -> None:

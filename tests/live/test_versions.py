@@ -48,6 +48,7 @@ def run(folder: Path, declared: str, *, crash: bool) -> list[str]:
     return [live.note or ""]
 
 
+@pytest.mark.promise("other-declarations")
 @pytest.mark.parametrize("crash", [True, False])
 @pytest.mark.parametrize(
     ("before", "after"),
@@ -77,6 +78,7 @@ def test_other_declarations_neither_double_nor_lose_a_window(
     assert got.slice(2)["n"].unique().to_list() == [5], "no reading is missing or double"
 
 
+@pytest.mark.promise("wording")
 def test_the_wording_of_explain_is_in_no_identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     feed(tmp_path, 0, 33)
     run(tmp_path, "DELAY 2 MINUTES", crash=False)
@@ -112,6 +114,7 @@ def previous(folder: Path) -> None:
     shutil.copytree(KEPT, folder / ".nilometer")
 
 
+@pytest.mark.promise("older-files")
 def test_the_previous_release_is_taken_over(tmp_path: Path) -> None:
     previous(tmp_path)
     feed(tmp_path, 63, 60)
@@ -165,6 +168,7 @@ def newer_checkpoint(folder: Path) -> None:
     files.replace(MANIFEST, json.dumps({"checksum": _checksum(body), "manifest": body}).encode())
 
 
+@pytest.mark.promise("newer-files")
 @pytest.mark.parametrize("newer", [newer_record, newer_magic, newer_index, newer_checkpoint])
 def test_files_of_a_newer_release_are_refused_and_left_alone(tmp_path: Path, newer: object) -> None:
     previous(tmp_path)
@@ -185,6 +189,7 @@ def test_files_of_a_newer_release_are_refused_and_left_alone(tmp_path: Path, new
     assert all(file.read_bytes() == data for file, data in was.items())
 
 
+@pytest.mark.promise("newer-files")
 @pytest.mark.parametrize("stamped", [state_files, shared_log])
 def test_a_state_and_a_commit_log_of_a_newer_release_are_refused(
     tmp_path: Path, stamped: object, monkeypatch: pytest.MonkeyPatch

@@ -6,6 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+import pytest
+
 import nilometer
 from nilometer.live.identity import identity_of
 from nilometer.live.station import Station
@@ -21,6 +23,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@pytest.mark.promise("private")
 def test_everything_within_is_made_for_its_owner(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
@@ -40,6 +43,7 @@ def test_everything_within_is_made_for_its_owner(tmp_path: Path) -> None:
     assert loose == []
 
 
+@pytest.mark.promise("private")
 def test_an_open_one_is_closed_and_said(tmp_path: Path) -> None:
     place = tmp_path / ".nilometer"
     place.mkdir()

@@ -110,6 +110,7 @@ def test_a_damaged_record_takes_only_its_own_rows_along(memory: Path) -> None:
     assert positions == [p for p in range(60) if p not in lost]
 
 
+@pytest.mark.promise("repaired-end")
 def test_a_lost_end_goes_on_after_what_was_committed(memory: Path) -> None:
     log = open_log(memory, segment_bytes=1 << 20)
     log.append(frame(0, 20))
@@ -135,6 +136,7 @@ def test_a_lost_end_goes_on_after_what_was_committed(memory: Path) -> None:
     assert cursor.lost == 20
 
 
+@pytest.mark.promise("allowed-gaps")
 def test_gaps_are_allowed_if_somebody_is_told(memory: Path) -> None:
     log = written(memory, 12, segment_bytes=4_000)
     no_segment(memory)

@@ -40,6 +40,7 @@ def advisories_of(name: str, version: str) -> list[str]:
     ]
 
 
+@pytest.mark.promise("advisories")
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_locked_package_has_a_hash(lock: str) -> None:
     assert [name for name, _, rest in locked(lock) if "--hash=sha256:" not in rest] == []
@@ -48,6 +49,7 @@ def test_every_locked_package_has_a_hash(lock: str) -> None:
     assert all("--require-hashes" in line for line in installs)
 
 
+@pytest.mark.promise("advisories")
 @pytest.mark.parametrize("lock", LOCKS)
 def test_no_locked_package_has_a_known_advisory(lock: str) -> None:
     packages = list(locked(lock))

@@ -42,6 +42,7 @@ def rest(connection: socket.socket) -> bytes:
     return found
 
 
+@pytest.mark.promise("websockets")
 @pytest.mark.parametrize("fin", [True, False])
 def test_a_frame_that_is_too_large_is_not_read(tmp_path: Path, fin: bool) -> None:
     """One that says it has a terabyte, and a message of fragments that does not end."""
@@ -59,6 +60,7 @@ def test_a_frame_that_is_too_large_is_not_read(tmp_path: Path, fin: bool) -> Non
         caller.close()
 
 
+@pytest.mark.promise("websockets")
 def test_result_streams_leave_half_of_the_connections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

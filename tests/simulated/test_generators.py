@@ -8,6 +8,7 @@ from nilometer.errors import ConfigurationError
 from nilometer.simulated.generators import KINDS, MOST, simulated_field
 
 
+@pytest.mark.promise("odd-inputs")
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_field_has_a_bound(kind: str) -> None:
     """A thousand million sensors took all memory of the machine."""

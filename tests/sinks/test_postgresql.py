@@ -282,6 +282,7 @@ def test_names_of_columns(results: Results, server: str, sql: Sql) -> None:
         results.deliver(f"{server}?table=smoky")
 
 
+@pytest.mark.promise("dripping-and-locked")
 def test_a_sink_that_waits_for_a_lock_is_in_trouble(results: Results, server: str, sql: Sql) -> None:
     results.answer(1)
     results.deliver(f"{server}?table=locked")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.promise("poison-everywhere")
 @pytest.mark.spark
 def test_poison_readings_stop_nobody_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     feed(tmp_path, "a", FIRST)

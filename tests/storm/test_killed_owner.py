@@ -281,6 +281,7 @@ def killing(
     }
 
 
+@pytest.mark.promise("killed-processes")
 def test_owner_and_clients_are_killed(folder: Path, crowd: Crowd) -> None:
     found = killing(folder, crowd, seed=1, clients=2, queries=8, strikes=4)
     assert found["rows"]

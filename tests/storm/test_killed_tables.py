@@ -38,6 +38,7 @@ def write_table(folder: Path, label: str) -> None:
     (folder / "t.csv").write_text(f"k,label\n1,{label}\n")
 
 
+@pytest.mark.promise("killed-processes")
 @pytest.mark.parametrize(
     "failpoint", ["before_write", "during_write", "after_write", "before_fsync", "after_fsync"]
 )

@@ -75,6 +75,7 @@ def plans() -> list[str]:
     return found
 
 
+@pytest.mark.promise("killed-processes")
 def test_killed_at_each_failpoint(broker: mosquitto_server.Broker, folder: Path, nursery: Nursery) -> None:
     write_schema(folder, broker.url)
     subscribe(folder)
@@ -149,6 +150,7 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, env=ENVIRONMENT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.promise("killed-processes")
 def test_writer_and_broker_killed(
     broker: mosquitto_server.Broker, folder: Path, lives: list[Process]
 ) -> None:

@@ -29,7 +29,11 @@ def storm(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="FAULT", help="Only this kind of fault; may be repeated."),
+        typer.Option(
+            "--only",
+            metavar="NAME",
+            help="Only this kind of fault, or with --promises this promise; may be repeated.",
+        ),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="How many processes run; by default one a core.")
@@ -41,6 +45,16 @@ def storm(
         int | None,
         typer.Option(
             "--soak", min=2, help="Instead: so many simulated hours in one go; say whether anything grows."
+        ),
+    ] = None,
+    promises: Annotated[
+        bool,
+        typer.Option("--promises", help="Instead: run the tests of all promises, in a clone of the source."),
+    ] = False,
+    before: Annotated[
+        Path | None,
+        typer.Option(
+            "--before", metavar="TREE", help="With --promises: an older tree, to be tried from outside, too."
         ),
     ] = None,
     write: Annotated[
@@ -60,12 +74,17 @@ def storm(
     Example: nilometer storm --seed 4711
 
     Example: nilometer storm --soak 24
+
+    Example: nilometer storm --promises --write docs/reliability.md
     """
     import os
     import sys
     import time
     from datetime import date
 
+    if promises:
+        _promises(only or [], before, write)
+        return
     if os.environ.get("PYTHONHASHSEED") != "0":
         # A seed decides everything, also in which order sets are walked. Frames are small: more threads of
         # Polars would only wait for each other.
@@ -149,4 +168,35 @@ def _soak(hours: int, write: Path | None) -> None:
     if write is not None:
         write_table(write, "soak", f"`./nilo storm --soak {hours}`, on {date.today()}:\n\n{soaked.table()}")
     if soaked.trouble or soaked.grows:
+        raise typer.Exit(1)
+
+
+def _promises(only: list[str], before: Path | None, write: Path | None) -> None:
+    from datetime import date
+
+    from nilometer.catalog.near_misses import near_misses
+    from nilometer.errors import ConfigurationError
+    from nilometer.laboratory.marked_tables import write_table
+    from nilometer.laboratory.storm import promises
+
+    root = Path(__file__).parents[3]
+    known = promises.promises(root)
+    names = [promise.name for promise in known]
+    if (unknown := next((name for name in only if name not in names), None)) is not None:
+        raise ConfigurationError(f"no promise '{unknown}'", hint=near_misses(unknown, names))
+    chosen = [promise for promise in known if not only or promise.name in only]
+    if before is not None:
+        promises.try_older(root, before, chosen)
+    outcomes = promises.run_tests(root, [test for promise in chosen for test in promise.tests])
+    promises.keep(root, "today", outcomes)
+    today, older = promises.kept(root, "today"), promises.kept(root, "before")
+    tables = {
+        "promises": promises.promise_table(known, today, older),
+        "outside": promises.outside_table(known, today, older),
+    }
+    for name, table in tables.items():
+        print(f"{table}\n")
+        if write is not None:
+            write_table(write, name, f"`./nilo storm --promises`, last on {date.today()}:\n\n{table}")
+    if any(one.kept < one.tried for one in outcomes.values()):
         raise typer.Exit(1)

@@ -16,6 +16,7 @@ DEPTH = Stream("depth", stream_columns((Column("depth", INT),)))
 LINE = b'{"time": "2026-01-01T00:00:00Z", "id": 1, "depth": %d}\n'
 
 
+@pytest.mark.promise("ports-with-tokens")
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "gateway", "10.1.2.3"])
 def test_a_port_that_others_reach_needs_a_token(host: str) -> None:
     with pytest.raises(ConfigurationError, match="lets every machine") as caught:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import resource
 
+import pytest
+
 from nilometer.ingest.adapters.connections import LOGIN, PATIENCE, Connections, Slots, half_of_descriptors
 
 
@@ -31,6 +33,7 @@ def test_half_of_the_descriptors() -> None:
     assert half_of_descriptors() == resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
 
 
+@pytest.mark.promise("idle-connections")
 def test_silent_connections_make_room_and_sources_share_the_descriptors() -> None:
     slots = Slots(lambda: 3)
     one, other = Kept(10, 100.0, slots), Kept(10, 100.0, slots)

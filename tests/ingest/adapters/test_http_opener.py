@@ -49,6 +49,7 @@ def servers() -> Iterator[tuple[int, int, Seen]]:
         server.server_close()
 
 
+@pytest.mark.promise("redirects")
 def test_credentials_do_not_follow_to_another_host(servers: tuple[int, int, Seen]) -> None:
     first, second, seen = servers
     for path in ("away", "near"):

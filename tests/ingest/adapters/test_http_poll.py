@@ -175,6 +175,7 @@ def test_readings_in_an_array_of_the_answer(site: Site) -> None:
     assert result.rows.rows() == [(1_772_344_800 * SECOND, 7, 1.0), (1_772_344_860 * SECOND, 7, 2.0)]
 
 
+@pytest.mark.promise("dripping-and-locked")
 @pytest.mark.parametrize("first", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
 def test_a_server_that_drips_its_answer_is_trouble(first: bytes) -> None:
     """Every byte comes within the time-out, and the answer never ends: in its headers, or in its body."""

@@ -460,6 +460,7 @@ def test_a_topic_with_an_empty_level_names_no_sensor(
     source.close()
 
 
+@pytest.mark.promise("forgotten-session")
 def test_a_broker_that_forgot_our_session_is_noticed(broker: mosquitto_server.Broker) -> None:
     source = opened(adapter(broker))
     assert (source.session, source.session_begun, source.sessions_lost) == (source.client_id, True, 0)

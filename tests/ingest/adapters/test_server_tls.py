@@ -95,6 +95,7 @@ def test_strangers_write_nothing(certificate: tuple[Path, Path]) -> None:
         assert port.trouble == "2 connections without the right certificate or token, closed"
 
 
+@pytest.mark.promise("ports-with-tokens")
 def test_sensors_with_certificates_need_no_token(certificate: tuple[Path, Path]) -> None:
     made, key = certificate
     everywhere = f"tls://0.0.0.0:0?certificate={made}&key={key}&ca={made}"
@@ -110,6 +111,7 @@ def test_sensors_with_certificates_need_no_token(certificate: tuple[Path, Path])
             assert depths(port, 1) == [2]
 
 
+@pytest.mark.promise("dripping-clients")
 def test_a_handshake_that_never_ends_is_closed(certificate: tuple[Path, Path]) -> None:
     made, key = certificate
     now = [0.0]

@@ -113,6 +113,7 @@ def test_open_and_close(source: TcpLinesAdapter) -> None:
     assert source.read().status is Status.END
 
 
+@pytest.mark.promise("dripping-clients")
 def test_a_client_that_drips_is_closed_and_costs_the_others_nothing() -> None:
     now = [0.0]
     address = Address.parse("tcp://127.0.0.1:0?idle=30s")

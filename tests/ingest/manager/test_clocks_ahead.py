@@ -26,6 +26,7 @@ def declared(options: str, folder: Path) -> Entrance:
     return Entrance(stream, StreamLog(LocalFiles(folder), stream))
 
 
+@pytest.mark.promise("one-clock-ahead")
 @pytest.mark.parametrize(
     ("options", "ahead", "future", "late"),
     [

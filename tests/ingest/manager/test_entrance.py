@@ -312,6 +312,7 @@ def test_a_log_from_before_there_were_books(tmp_path: Path) -> None:
     entrance.log.close()
 
 
+@pytest.mark.promise("unknown-ids")
 def test_new_ids_beyond_the_bound_are_dead_letters(tmp_path: Path) -> None:
     entrance = open_entrance(PUSHED, tmp_path)
     entrance.ids.most = 3

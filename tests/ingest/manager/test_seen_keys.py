@@ -36,6 +36,7 @@ def test_adding_fingerprints_keeps_few_arrays() -> None:
     assert len(prints._runs) <= 10
 
 
+@pytest.mark.promise("keys-bound")
 def test_the_keys_with_the_time_stay_within_their_bound(tmp_path: Path) -> None:
     entrance = Entrance(KEYED, StreamLog(tmp_path, KEYED), keys=1_000)
     assert entrance.keys is not None
@@ -48,6 +49,7 @@ def test_the_keys_with_the_time_stay_within_their_bound(tmp_path: Path) -> None:
     entrance.log.close()
 
 
+@pytest.mark.promise("other-keys")
 def test_more_keys_without_the_time_than_can_be_remembered_are_refused(tmp_path: Path) -> None:
     log = StreamLog(tmp_path, UNTIMED)
     keys = SeenKeys(UNTIMED, key_of(UNTIMED), log, limit=10, fingerprints=50)
@@ -70,6 +72,7 @@ def test_more_keys_without_the_time_than_can_be_remembered_are_refused(tmp_path:
     log.close()
 
 
+@pytest.mark.promise("old-readings")
 def test_old_readings_do_not_read_the_log(tmp_path: Path) -> None:
     entrance = Entrance(KEYED, StreamLog(tmp_path, KEYED), keys=1_000)
     assert entrance.keys is not None

@@ -641,6 +641,7 @@ def test_no_room_in_memory_is_no_loss(memory: Path) -> None:
     manager.close()
 
 
+@pytest.mark.promise("forgotten-session")
 def test_a_lost_session_is_counted_over_restarts(station: Station) -> None:
     well = station.wells["river"]
     well.session = "nilometer-river"

@@ -291,6 +291,7 @@ def test_spellings_are_found_in_any_message() -> None:
     assert decoded.rows.rows()[-1] == (100, 1, 4.5, 3)
 
 
+@pytest.mark.promise("odd-inputs")
 @pytest.mark.parametrize(
     ("escaped", "kept"),
     [

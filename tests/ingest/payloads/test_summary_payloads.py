@@ -64,6 +64,7 @@ def test_a_summary_that_cannot_be_read_is_garbled(change: dict[str, Any]) -> Non
     assert [(letter.payload, letter.source) for letter in garbled] == [(payload, "air/7/summary")]
 
 
+@pytest.mark.promise("odd-inputs")
 def test_nobody_sends_summaries_in_the_name_of_another_sensor() -> None:
     payload = json.dumps(SOUND | {"id": 9}).encode()
     rows, _ = read_summaries([(payload, "7", "air/7/summary"), (payload, None, "air/summary")], STREAM)

@@ -19,6 +19,7 @@ def test_the_time_that_a_database_may_take() -> None:
     )
 
 
+@pytest.mark.promise("locked-tables")
 @pytest.mark.postgres
 def test_a_locked_table_is_not_waited_for(postgres_url: str) -> None:
     import psycopg

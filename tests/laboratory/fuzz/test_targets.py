@@ -12,12 +12,14 @@ from nilometer.laboratory.fuzz.targets import Target, targets
 CORPUS = Path(__file__).parent / "corpus"
 
 
+@pytest.mark.promise("fuzz")
 @pytest.mark.parametrize("name", sorted(targets()))
 def test_mutated_inputs(name: str) -> None:
     found = fuzz(targets()[name], 0, lambda tried: tried < 60)
     assert found.crashes == {}
 
 
+@pytest.mark.promise("fuzz")
 @pytest.mark.parametrize("name", sorted(targets()))
 def test_inputs_that_were_found_or_have_crashed(name: str) -> None:
     kept = kept_corpus(CORPUS, name)

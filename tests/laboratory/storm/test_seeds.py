@@ -20,6 +20,7 @@ ROTTEN = (1, 2, 9)
 LONG_SEEDS = int(os.environ.get("NILOMETER_STORM_SEEDS", "1000"))
 
 
+@pytest.mark.promise("faulty-world")
 def test_seeds_keep_every_promise() -> None:
     tally = run_all(Case(seed, ALL) for seed in range(1, SEEDS))
     assert [(case.command(), wrong) for case, wrong in tally.wrong] == []
@@ -62,6 +63,7 @@ def test_a_status_that_the_disk_refuses_to_tell_stops_nothing() -> None:
     assert run(Case(597, faults, steps=13)).wrong is None
 
 
+@pytest.mark.promise("not-installed")
 def test_a_query_that_could_not_be_installed_does_not_move_on_with_its_group() -> None:
     faults = frozenset({Fault.DISK, Fault.QUERIES, Fault.STREAMS})
     assert run(Case(947, faults, steps=7)).wrong is None
@@ -73,6 +75,7 @@ def test_many_seeds_keep_every_promise() -> None:
     assert [(case.command(), wrong) for case, wrong in tally.wrong] == []
 
 
+@pytest.mark.promise("same-story")
 def test_a_seed_decides_everything_in_every_process() -> None:
     """Every event and every byte that goes to the disk, whatever the order of sets and the number of threads."""
     found = set()
@@ -124,6 +127,7 @@ def test_a_lost_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "given" in str(run(Case(1, frozenset(), steps=12)).wrong)
 
 
+@pytest.mark.promise("other-declarations")
 def test_changed_streams_keep_every_promise() -> None:
     outcome = run(Case(25, frozenset({Fault.KILLS, Fault.STREAMS}), steps=14))
     assert outcome.wrong is None
@@ -137,6 +141,7 @@ def test_every_version_of_a_query_is_judged() -> None:
     assert outcome.counts["versions of queries"] > 2
 
 
+@pytest.mark.promise("rot")
 def test_rot_is_noticed_and_repaired_or_harmless() -> None:
     tally = run_all(Case(seed, frozenset({Fault.ROT}), steps=20) for seed in ROTTEN)
     assert tally.wrong == []

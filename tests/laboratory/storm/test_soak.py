@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from nilometer.laboratory.storm.soak import soak
 from nilometer.types import MINUTE
 
 
+@pytest.mark.promise("flat")
 def test_nothing_grows_in_a_short_soak(tmp_path: Path) -> None:
     soaked = soak(tmp_path, 2, turn=4 * MINUTE)
     assert soaked.trouble == ()

@@ -259,6 +259,7 @@ def test_a_rewritten_control_log_keeps_the_newest_versions(
     assert not versions_at(tmp_path, "QUERY", "q")
 
 
+@pytest.mark.promise("control-log")
 @pytest.mark.parametrize("line", [0, 1, 2])
 def test_a_flipped_bit_in_the_control_log_is_found_and_repaired(tmp_path: Path, line: int) -> None:
     """Also in the last line: it is whole, so the client was told that it took effect."""

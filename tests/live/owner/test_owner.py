@@ -215,6 +215,7 @@ def test_an_embedded_owner_answers_others_while_its_rows_wait(tmp_path: Path) ->
     rows.close()
 
 
+@pytest.mark.promise("socket-descriptors")
 def test_deep_frames_and_a_want_of_descriptors_end_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

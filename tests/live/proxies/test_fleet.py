@@ -257,6 +257,7 @@ def test_sensors_that_nobody_declared() -> None:
     assert station.take()[14].sleep
 
 
+@pytest.mark.promise("unknown-ids")
 def test_100_000_ids_that_nobody_declared_get_no_command() -> None:
     station = Station(mailbox=True, sensors=2)
     station.fleet.start("high", PLANS["high"])
