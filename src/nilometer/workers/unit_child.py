@@ -102,7 +102,7 @@ def main(requests: Any, replies: Any) -> None:
                 case _:
                     raise child.ContractError("no unit is open")
         except MemoryError:
-            reply = {"error": "memory"}, b""
+            reply = {"error": "memory", "limit": resource.getrlimit(resource.RLIMIT_DATA)[0]}, b""
         except child.ContractError as error:
             reply = {"error": "contract", "text": str(error)[: child.LONGEST]}, b""
         except BaseException as error:

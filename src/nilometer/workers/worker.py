@@ -87,7 +87,7 @@ class Worker:
                 return reply, found
             case "memory":
                 self.close()
-                raise self._too_large(what)
+                raise self._too_large(what, reply.get("limit", self.settings.memory))
             case "contract":
                 raise DataError(f"{what} does not keep its declaration: {reply['text']}")
             case _:
@@ -156,8 +156,9 @@ class Worker:
             hint="make it faster, or give it more: seconds = 20 in [python] of nilometer.toml",
         )
 
-    def _too_large(self, what: str) -> ResourceError:
+    def _too_large(self, what: str, limit: int) -> ResourceError:
+        place = "[python] of nilometer.toml" if limit == self.settings.memory else "its class"
         return ResourceError(
-            f"{what} took more than {format_bytes(self.settings.memory)} of memory, and was stopped",
-            hint='let it take less, or give it more: memory = "2GB" in [python] of nilometer.toml',
+            f"{what} took more than {format_bytes(limit)} of memory, and was stopped",
+            hint=f'let it take less, or give it more: memory = "2GB" in {place}',
         )
