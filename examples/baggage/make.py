@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nilometer.laboratory.baggage.prediction import horizon
 from nilometer.laboratory.baggage.spectra import BACKGROUND_RATE, BINS, WIDTH, generated, halves, measured
 from nilometer.laboratory.baggage.templates import AMPLITUDES, templates
 
@@ -36,6 +37,11 @@ def main(out: Path, data: Path | None) -> None:
         for place, (label, amplitude) in enumerate((name, a) for name in known.labels for a in AMPLITUDES)
     ]
     _write(out / "templates.csv", ("label", "amplitude", "rate", "weights"), rows)
+    left = horizon(known, both)
+    stretches = list(
+        zip(left.edges[:-1].tolist(), left.edges[1:].tolist(), left.bursts.tolist(), strict=True)
+    )
+    _write(out / "horizon.csv", ("low", "high", "bursts"), stretches)
     examples = []
     for label in known.labels:
         shape = both.learned[label] / both.learned[label].sum()

@@ -7,6 +7,8 @@ CREATE STREAM detections (id STRING, detector STRING, live FLOAT, e0 FLOAT, gain
 CREATE TABLE background (rate FLOAT[800]) STORED AT 'background.csv';
 -- ... for each label and amplitude the weights of the sequential test, ...
 CREATE TABLE templates (label STRING, amplitude FLOAT, rate FLOAT, weights FLOAT[800]) STORED AT 'templates.csv';
+-- ... how many bursts an undecided box still takes on average, by its evidence, ...
+CREATE TABLE horizon (low FLOAT, high FLOAT, bursts FLOAT) STORED AT 'horizon.csv';
 -- ... and examples of net spectra, scaled to length 1.
 CREATE TABLE library (label STRING, features FLOAT[800]) STORED AT 'library.csv';
 
@@ -36,6 +38,15 @@ CREATE VIEW decided AS
          AS decision, ARG_MAX(label, ratio) AS label, ln(MAX(ratio)) AS evidence, MAX(seconds) AS seconds,
          MAX(bursts) AS bursts
   FROM evidence GROUP BY id;
+
+-- What is to come: the counts a second to be expected in each bin, the mean of a Gamma posterior whose prior is worth ten
+-- seconds of background; and how many bursts are expected until an undecided box is decided.
+CREATE VIEW upcoming AS
+  SELECT e.id, e.bursts, (e.spectrum + b.rate * 10.0) * (1.0 / (e.seconds + 10.0)) AS spectrum
+  FROM exposures e, background b;
+CREATE VIEW waiting AS
+  SELECT d.id, d.bursts, h.bursts AS "left" FROM decided d, horizon h
+  WHERE d.decision = 'more' AND d.evidence >= h.low AND d.evidence < h.high;
 
 -- What a person at the belt does. Every decision is kept with its reason and its evidence, and the dashboard lists it.
 CREATE DECISION act ON (SELECT id, decision, label, evidence, seconds FROM decided) CHOOSE (
