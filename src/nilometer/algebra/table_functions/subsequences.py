@@ -4,7 +4,8 @@ A subsequence is `LENGTH a TO b` slots in a row; with GAPS g, up to g slots are 
 data breaks it. Its support is the number of sources that have it in the window, of those with a reading there. It is
 written like a pattern: `abc`, or `on off on` if a symbol has several characters.
 
-Two steps: each source's occurrences, then, in one place, how many sources have them.
+Two steps: each source's occurrences, then how many sources have each subsequence. The second is divided by the subsequence
+if SUPPORT is a number; ALL and PERCENT compare with the number of sources that were heard, so one place must see all.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 from nilometer.algebra.table_function import (
     BY_SOURCE,
     REQUIRED,
+    ByValue,
     Choice,
+    Divides,
     Frame,
     FunctionCall,
     Option,
@@ -74,6 +77,12 @@ def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
             "SUBSEQUENCES needs a window with a beginning", "such as [RANGE 1 HOUR SLIDE 1 MINUTE]"
         )
     return refuses_symbols(call, input)
+
+
+def _divides(call: FunctionCall, _input: Schema) -> Divides:
+    if call[SUPPORT] == NUMBER:
+        return ByValue(f"{call.alias}.sequence", "sequence")
+    return Undivided("compares with the number of sources that were heard")
 
 
 OCCURRENCES = TableFunction(
@@ -144,7 +153,7 @@ SUBSEQUENCES = TableFunction(
     example=OCCURRENCES.example,
     gives=_columns,
     output=Output.WINDOWS,
-    divides=Undivided("counts the sources that have a subsequence"),
+    divides=_divides,
     options=OCCURRENCES.options,
     windowing=Windowing.FRAME,
     first=OCCURRENCES,
