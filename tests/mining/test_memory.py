@@ -13,6 +13,7 @@ from nilometer.dataflow import Run
 from nilometer.engine.gateway import DatabaseSources
 
 SECOND = 1_000_000
+BASE = 1_767_225_600 * SECOND
 SENSORS, LIFE = 5, 1_800
 """So many send every second; after so many seconds others take their place."""
 KNOWN = 128
@@ -49,7 +50,7 @@ def sizes(text: str, seconds: int) -> list[int]:
     moments = np.repeat(np.arange(1, seconds + 1), SENSORS)
     ids = np.tile(np.arange(SENSORS), seconds) + SENSORS * (moments // LIFE)
     readings = {
-        "time": moments * SECOND,
+        "time": BASE + moments * SECOND,
         "id": ids,
         "n": random.integers(0, 3, len(ids)),
         "v": np.sin(moments / 3 + ids) + random.normal(0, 0.1, len(ids)),
@@ -61,6 +62,8 @@ def sizes(text: str, seconds: int) -> list[int]:
     run = Run(query.physical, DatabaseSources(database, query.physical), SENSORS * 60)
     found = []
     for number in range(seconds // 60):
+        if run.over:
+            break
         run.step()
         if number % max(seconds // 1_200, 1) == 0:
             found.append(sum(len(pane) for panes in run.flow.snapshot().values() for pane in panes.values()))
