@@ -16,8 +16,8 @@ from server.test_results import RESULTS, SCHEMA
 ASK = f"GET {RESULTS} HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n".encode()
 
 
-async def follow(port: int, count: int) -> int:
-    """Read until so many rows have come, and check that none is missing."""
+async def follow(port: int, count: int, began: asyncio.Event) -> int:
+    """Read until so many rows have come, and check that none is missing. Says when the first has come."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=64 << 20)
     writer.write(ASK)
     got = 0
@@ -28,6 +28,7 @@ async def follow(port: int, count: int) -> int:
             data = json.loads(line[6:])
             assert data["position"] == got
             got += len(data["rows"])
+            began.set()
     writer.close()
     return got
 
@@ -41,9 +42,10 @@ def many(folder: Path, subscribers: int, rounds: int, batch: int) -> None:
         stalled.sendall(ASK)
 
         async def run() -> list[int]:
-            tasks = [
-                asyncio.ensure_future(follow(server.port, 1 + rounds * batch)) for _ in range(subscribers)
-            ]
+            began = [asyncio.Event() for _ in range(subscribers)]
+            tasks = [asyncio.ensure_future(follow(server.port, 1 + rounds * batch, event)) for event in began]
+            for event in began:
+                await event.wait()
             for number in range(rounds):
                 rows = [minute(0, f"s{number}-{one}", 1.0) for one in range(batch)]
                 await asyncio.to_thread(caller.send, "air", rows)

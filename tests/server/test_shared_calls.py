@@ -61,7 +61,7 @@ def test_an_error_is_for_all_who_share_the_call_and_for_nobody_else() -> None:
 def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     from nilometer.errors import NilometerError
     from nilometer.server import guard
-    from nilometer.server.callers import Bodies
+    from nilometer.server.callers import Bodies, Callers
 
     monkeypatch.setattr(guard, "BODY_SECONDS", 0.0)
 
@@ -70,7 +70,7 @@ def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) 
             await asyncio.Event().wait()
             return {}
 
-        body = guard._Bounded(never, Bodies(lambda: 100), guard._Arriving())
+        body = guard._Bounded(never, Bodies(lambda: 100), guard._Arriving(), Callers(), ("", 0))
         for _ in range(2):  # and whoever asks again is told again
             with pytest.raises(NilometerError, match="did not arrive within 0 seconds"):
                 await body()
