@@ -41,8 +41,14 @@ def needs_mosquitto(test: Callable[..., None]) -> Callable[..., None]:
 def line(running: subprocess.Popen[str], patience: float = PATIENCE) -> str:
     """The next line of output; empty if none comes."""
     assert running.stdout is not None
-    ready, _, _ = select.select([running.stdout], [], [], patience)
-    return running.stdout.readline() if ready else ""
+    found = b""
+    while not found.endswith(b"\n"):  # byte by byte: select does not see what a buffer holds already
+        ready, _, _ = select.select([running.stdout], [], [], patience)
+        one = os.read(running.stdout.fileno(), 1) if ready else b""
+        if not one:
+            break
+        found += one
+    return found.decode()
 
 
 @pytest.mark.promise("one-clock-ahead")
