@@ -306,7 +306,9 @@ def _piece(option: Option, piece: OptionKind | str) -> st.SearchStrategy[object]
 bounds = (
     st.just(())
     | st.tuples(st.builds(ast.WindowBound, st.none(), st.none(), durations))
-    | st.lists(st.builds(ast.WindowBound, names, names, durations), min_size=1, max_size=3).map(tuple)
+    | st.lists(st.builds(ast.WindowBound, names, st.none() | names, durations), min_size=1, max_size=3).map(
+        tuple
+    )
 )
 
 

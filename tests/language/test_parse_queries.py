@@ -140,7 +140,7 @@ def test_parentheses_round_a_query_mean_nothing() -> None:
         "UNION SELECT a FROM s",
         "SELECT a FROM s WINDOW 5 SECONDS",
         "SELECT a FROM s WINDOW = 5",
-        "SELECT a FROM s WINDOW(a) = w",
+        "SELECT a FROM s WINDOW() = w",
         "SELECT DISTINCT FROM s",
         "SELECT a FROM s WHERE b WINDOW = w",
         "SELECT a FROM s WINDOW = w AND WINDOW(a, b) = v",

@@ -209,30 +209,71 @@ def test_a_stream_of_peers_needs_peers(tmp_path: Path) -> None:
         station.install(database.sql("SELECT * FROM roof"))
 
 
-def test_bracket_windows_under_istream(gateways: list[Gateway]) -> None:
-    """A pair comes once, at its last reading, if both were in their windows then."""
+def test_a_window_of_each_stream(gateways: list[Gateway]) -> None:
+    """A pair is within the window of its earlier reading, at the ends of it, too."""
     roof, yard = gateways
     until(gateways, lambda: yard.database.catalog.extent("roof") is not None, "the other's stream is unknown")
     text = (
-        "ISTREAM SELECT R.x AS r, Y.x + 1 AS y FROM roof R [RANGE 5 SECONDS], yard Y [RANGE 2 SECONDS] "
+        "SELECT R.x AS r, Y.x + 1 AS y FROM roof R, yard Y WINDOW(R) = 5 SECONDS AND WINDOW(Y) = 2 SECONDS "
         "WHERE R.site = Y.site AND Y.x < 50"
     )
     live = yard.station.install(yard.database.sql(text))
     assert live.note is not None
-    assert "each result comes once" in live.note
+    assert "peers join" in live.note
     until(gateways, lambda: bool(roof.peering.status()["joins"]), "the question does not arrive")
-    now = time.time() + 1
+    now = float(int(time.time()) + 1)
     roof.given += [(now, 1, 1.0), (now + 4, 1, 2.0), (now + 9, 1, 3.0)]
-    yard.given += [(now + 4.9, 1, 10.0), (now + 5.5, 1, 20.0), (now + 6, 1, 90.0), (now + 30, 7, 0.0)]
+    yard.given += [(now + 5, 1, 10.0), (now + 5.5, 1, 20.0), (now + 6, 1, 90.0), (now + 7, 1, 30.0)]
     found: list[dict[str, object]] = []
 
     def came() -> bool:
         found.extend(rows_of(live))
-        return len(found) >= 3
+        return len(found) >= 5
 
     until(gateways, came, "pairs are missing")
     for _ in range(20):
         for one in gateways:
             one.turn()
     came()
-    assert sorted((row["r"], row["y"]) for row in found) == [(1.0, 11.0), (2.0, 11.0), (2.0, 21.0)]
+    pairs = [(1.0, 11.0), (2.0, 11.0), (2.0, 21.0), (2.0, 31.0), (3.0, 31.0)]
+    assert sorted((row["r"], row["y"]) for row in found) == pairs
+
+
+def test_istream_over_brackets_is_that_of_one_gateway(gateways: list[Gateway]) -> None:
+    """Its windows stand still while their stream pauses: so the streams are shipped, and the note says what peers join."""
+    roof, yard = gateways
+    until(gateways, lambda: yard.database.catalog.extent("roof") is not None, "the other's stream is unknown")
+    text = (
+        "ISTREAM SELECT R.x AS r, Y.x AS y FROM roof R [RANGE 5 SECONDS], yard Y [RANGE 2 SECONDS] "
+        "WHERE R.site = Y.site"
+    )
+    live = yard.station.install(yard.database.sql(text))
+    assert live.note is not None
+    assert "WINDOW(R) = 5 SECONDS AND WINDOW(Y) = 2 SECONDS" in live.note
+    until(gateways, lambda: roof.peering.status()["streams"][0]["readers"] == 1, "nobody subscribes")
+    now = float(int(time.time()) + 1)
+    left = [(now, 1, 1.0), (now + 9, 1, 2.0), (now + 30, 9, 0.0)]
+    right = [(now + 1, 1, 10.0), (now + 6, 1, 20.0), (now + 20, 1, 30.0), (now + 30, 8, 0.0)]
+    alone = nilometer.connect()
+    alone.execute(
+        "CREATE STREAM roof (site INT, x FLOAT) PUSHED; CREATE STREAM yard (site INT, x FLOAT) PUSHED"
+    )
+    for name, given in (("roof", left), ("yard", right)):
+        rows = [{"time": int(moment * 1_000_000), "id": 1, "site": site, "x": x} for moment, site, x in given]
+        alone.append(name, rows)
+    expected = [(row["r"], row["y"]) for row in alone.sql(text).run()]
+    assert (1.0, 20.0) in expected  # six seconds apart
+    roof.given += left
+    yard.given += right
+    found: list[dict[str, object]] = []
+
+    def came() -> bool:
+        found.extend(rows_of(live))
+        return len(found) >= len(expected)
+
+    until(gateways, came, "rows are missing")
+    for _ in range(20):
+        for one in gateways:
+            one.turn()
+    came()
+    assert sorted((row["r"], row["y"]) for row in found) == sorted(expected)

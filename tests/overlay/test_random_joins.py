@@ -3,10 +3,13 @@ partitions, over a network that loses, doubles and reorders: the answer is that 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 
+from nilometer.kernels.window_bounds import closure
 from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.peer import Settings
 from nilometer.overlay.ring import Contact
@@ -32,7 +35,16 @@ def random_plan(random: Random) -> JoinPlan:
         classes = [one for one in classes if not one & pair] + [pair.union(*touching)]
     inputs = [("VWXYZ"[at], tuple(sorted(names))) for at, names in enumerate(columns)]
     bounds = [(at, random.randrange(at), random.choice((1, 2, 3)) * SECOND) for at in range(1, count)]
-    return JoinPlan.of(inputs, [tuple(sorted(one)) for one in classes], bounds)
+    plan = JoinPlan.of(inputs, [tuple(sorted(one)) for one in classes], bounds)
+    own = Random(str(plan))
+    return replace(plan, widths=directed(plan.widths, own)) if own.random() < 0.5 else plan
+
+
+def directed(widths: tuple[tuple[int, ...], ...], random: Random) -> tuple[tuple[int, ...], ...]:
+    """Windows of each stream alone, too: it may be in reach of what comes later, and hardly of what came before."""
+    own = [random.choice((0, 1, 4)) * SECOND for _ in widths]
+    least = [[min(width, own[i]) for width in row] for i, row in enumerate(widths)]
+    return tuple(tuple(map(int, row)) for row in closure(np.array(least)))
 
 
 def check(seed: int) -> None:

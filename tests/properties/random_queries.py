@@ -393,8 +393,11 @@ def bounded_join_query(draw: Any) -> str:
     aliases = ["r", "q", "w"][: draw(st.integers(2, 3))]
     sources = ", ".join(f"{draw(st.sampled_from(STREAMS))} AS {alias}" for alias in aliases)
     width = lambda: f"{draw(seconds)} SECONDS"  # noqa: E731
-    if draw(st.booleans()):
+    form = draw(st.sampled_from(("all", "own", "pairs")))
+    if form == "all":
         bounds = f"WINDOW = {width()}"
+    elif form == "own":
+        bounds = "WINDOW" + " AND WINDOW".join(f"({one}) = {width()}" for one in aliases)
     else:
         pairs = list(itertools.pairwise(aliases))
         if len(aliases) == 3 and draw(st.booleans()):

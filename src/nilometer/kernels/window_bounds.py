@@ -28,7 +28,12 @@ def implied_widths(count: int, bounds: Iterable[tuple[int, int, int]]) -> npt.ND
     np.fill_diagonal(widths, 0)
     for left, right, width in bounds:
         widths[left, right] = widths[right, left] = min(int(widths[left, right]), width, WIDEST)
-    for middle in range(count):
+    return closure(widths)
+
+
+def closure(widths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The shortest paths: from t_j - t_i <= widths[i, j], which may differ in the two directions, to what they imply."""
+    for middle in range(len(widths)):
         to, onward = widths[:, middle, None], widths[None, middle, :]
         connected = (to < UNCONNECTED) & (onward < UNCONNECTED)
         widths = np.minimum(widths, np.where(connected, np.minimum(to + onward, WIDEST), UNCONNECTED))

@@ -441,7 +441,7 @@ def _item(cursor: Cursor) -> ast.SelectItem:
 
 
 def _bounds(cursor: Cursor) -> tuple[ast.WindowBound, ...]:
-    """STEAM's clause: `WINDOW = w`, or `WINDOW(a, b) = w1 AND WINDOW(b, c) = w2`."""
+    """STEAM's clause: `WINDOW = w`, or `WINDOW(a, b) = w1 AND WINDOW(b, c) = w2`, or `WINDOW(a) = w1 AND WINDOW(b) = w2`."""
     start = cursor.token.start
     if _at_named_windows(cursor) or not cursor.accept("WINDOW"):
         return ()
@@ -450,18 +450,17 @@ def _bounds(cursor: Cursor) -> tuple[ast.WindowBound, ...]:
         if cursor.at("AND"):
             cursor.fail("WHERE", hint="WINDOW = w is for all pairs; or give each its own: WINDOW(a, b) = w")
         return (ast.WindowBound(None, None, width, span=cursor.span_from(start)),)
-    bounds = [_pair_bound(cursor, start)]
+    bounds = [_named_bound(cursor, start)]
     while cursor.accept("AND"):
         start = cursor.expect("WINDOW").start
-        bounds.append(_pair_bound(cursor, start))
+        bounds.append(_named_bound(cursor, start))
     return tuple(bounds)
 
 
-def _pair_bound(cursor: Cursor, start: int) -> ast.WindowBound:
+def _named_bound(cursor: Cursor, start: int) -> ast.WindowBound:
     cursor.expect("(")
     left = cursor.name("an alias")
-    cursor.expect(",")
-    right = cursor.name("an alias")
+    right = cursor.name("an alias") if cursor.accept(",") else None
     cursor.expect(")")
     cursor.expect("=")
     width = parse_duration(cursor)

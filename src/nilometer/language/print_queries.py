@@ -226,6 +226,5 @@ def _memory(bound: ast.MemoryBound) -> str:
 
 
 def _bound(bound: ast.WindowBound) -> str:
-    if bound.left is None or bound.right is None:
-        return f"WINDOW = {amount(bound.width)}"
-    return f"WINDOW({identifier(bound.left)}, {identifier(bound.right)}) = {amount(bound.width)}"
+    names = ", ".join(identifier(name) for name in (bound.left, bound.right) if name is not None)
+    return f"WINDOW({names}) = {amount(bound.width)}" if names else f"WINDOW = {amount(bound.width)}"

@@ -5,8 +5,8 @@ several classes, and a stage for each (section 3.3): the rows of a stage go on t
 
     X.B = Y.B and Y.C = Z.C      stage 0: X, Y by B      stage 1: XY, Z by C
 
-The widths say t_j - t_i <= widths[i][j] for every two inputs, so that `WINDOW` and `NEWEST` (bracket windows under
-ISTREAM: t_last - t_i < w_i) are one case: the second is w_i - 1 towards every other.
+The widths say t_j - t_i <= widths[i][j] for every two inputs, so that `WINDOW = w`, `WINDOW(a) = w` and conditions on times
+are one case.
 
 >>> plan = JoinPlan.of(
 ...     [("X", ("B",)), ("Y", ("B", "C")), ("Z", ("C",))], [((0, "B"), (1, "B")), ((1, "C"), (2, "C"))], 5

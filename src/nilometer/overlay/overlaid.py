@@ -1,4 +1,5 @@
-"""Which part of a plan peers run: a join by WINDOW of pushed streams with equalities between plain columns.
+"""Which part of a plan peers run: a join by WINDOW of pushed streams with equalities between plain columns, and bounds on
+their times.
 
 The join travels as the text of EXPLAIN, which parses back (plan/explain/parse.py). Everything above it (projections,
 aggregates, HAVING) runs at the peer that asked, over the stream of results. Anything else is not overlaid: `why_not`
@@ -16,10 +17,11 @@ from nilometer.algebra import JoinKind
 from nilometer.algebra.table_function import FunctionCall
 from nilometer.algebra.table_functions import UNIT
 from nilometer.errors import DataError
-from nilometer.expressions import Call, ColumnReference, Expression
-from nilometer.kernels.window_bounds import implied_widths
+from nilometer.expressions import Call, ColumnReference, Expression, conjuncts
+from nilometer.kernels.window_bounds import closure, implied_widths
 from nilometer.operators.evaluate.evaluate import Predicate, compile_predicate
 from nilometer.overlay.join_plan import Input, JoinPlan, Member
+from nilometer.overlay.time_bounds import Later, later_by
 from nilometer.overlay.worth import POLICIES
 from nilometer.plan import physical
 from nilometer.plan.explain import explain_text
@@ -45,8 +47,8 @@ def why_not(node: physical.WindowJoin) -> str | None:
         return "it is an outer join"
     if runs_code(node):
         return "it calls a function in Python"
-    if node.predicate is not None:
-        return "it has a condition on several streams that is no equality"
+    if _later(node) is None:
+        return "it has a condition on several streams that is neither an equality nor a bound on times"
     if node.memory is not None and node.memory.policy not in POLICIES:
         return f"peers do not shed by {node.memory.policy}"
     for key in node.keys:
@@ -92,9 +94,8 @@ def runs_code(part: object) -> bool:
     return False
 
 
-def plan_of(node: physical.WindowJoin, windows: Sequence[int] = (), order: Sequence[int] = ()) -> JoinPlan:
-    """The join as peers run it. `windows`: it is one of bracket windows of these lengths (newest.py). `order`: by which
-    class to join first."""
+def plan_of(node: physical.WindowJoin, order: Sequence[int] = ()) -> JoinPlan:
+    """The join as peers run it. `order`: by which class to join first."""
     leaves = [leaf for leaf in node.streams if isinstance(leaf, physical.SpAcquire)]
     members: list[set[Member]] = []
     for key in node.keys:
@@ -104,21 +105,39 @@ def plan_of(node: physical.WindowJoin, windows: Sequence[int] = (), order: Seque
         }
         touching = [one for one in members if one & pair]
         members = [one for one in members if not one & pair] + [pair.union(*touching)]
-    count = len(leaves)
-    if windows:
-        widths = [[0 if i == j else windows[i] - 1 for j in range(count)] for i in range(count)]
-    else:
-        implied = implied_widths(count, [(one.left, one.right, one.width) for one in node.bounds])
-        widths = [list(map(int, row)) for row in implied]
     memory = node.memory
     return JoinPlan(
         tuple(_input(leaf, at, members) for at, leaf in enumerate(leaves)),
         tuple(tuple(sorted(one)) for one in members),
-        tuple(map(tuple, widths)),
+        _widths(node),
         tuple(order),
         () if memory is None else memory.rows,
         "" if memory is None else str(memory.policy),
     )
+
+
+def _later(node: physical.WindowJoin) -> list[Later] | None:
+    """The bounds that the join's predicate puts on its inputs' times; None if it says anything else."""
+    times = {
+        f"{leaf.alias}.time": at
+        for at, leaf in enumerate(node.streams)
+        if isinstance(leaf, physical.SpAcquire)
+    }
+    found: list[Later] = []
+    for condition in conjuncts(node.predicate):
+        bounds = later_by(condition, times)
+        if bounds is None:
+            return None
+        found += bounds
+    return found
+
+
+def _widths(node: physical.WindowJoin) -> tuple[tuple[int, ...], ...]:
+    """How much later each input may be than each other."""
+    widths = implied_widths(len(node.streams), [(one.left, one.right, one.width) for one in node.bounds])
+    for early, late, width in _later(node) or ():
+        widths[early, late] = min(int(widths[early, late]), width)
+    return tuple(tuple(map(int, row)) for row in closure(widths))
 
 
 def _input(leaf: physical.SpAcquire, at: int, classes: Sequence[set[Member]]) -> Input:
@@ -139,11 +158,9 @@ class Conditions:
     def __init__(self) -> None:
         self._compiled: dict[Input, Predicate] = {}
 
-    def know(
-        self, node: physical.WindowJoin, windows: Sequence[int] = (), order: Sequence[int] = ()
-    ) -> JoinPlan:
+    def know(self, node: physical.WindowJoin, order: Sequence[int] = ()) -> JoinPlan:
         """The plan of a join, whose selections are known from now on."""
-        plan = plan_of(node, windows, order)
+        plan = plan_of(node, order)
         for one, leaf in zip(plan.inputs, node.streams, strict=True):
             assert isinstance(leaf, physical.SpAcquire)
             if leaf.predicate is not None:

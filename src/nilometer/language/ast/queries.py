@@ -23,7 +23,7 @@ class SelectItem(Node):
 
 @dataclass(frozen=True, slots=True)
 class WindowBound(Node):
-    """`WINDOW(a, b) = w`; left and right None is the uniform `WINDOW = w`."""
+    """`WINDOW(a, b) = w`; right None is `WINDOW(a) = w`, of one stream; both None is the uniform `WINDOW = w`."""
 
     left: str | None
     right: str | None

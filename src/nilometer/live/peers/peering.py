@@ -40,7 +40,7 @@ from nilometer.overlay.delivery import Patience
 from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.messages import Message, Shipped, Subscribe
 from nilometer.overlay.names import position, time, value
-from nilometer.overlay.newest import NotNewestError, newest_in
+from nilometer.overlay.no_join import no_join
 from nilometer.overlay.ordering import order_of
 from nilometer.overlay.overlaid import (
     Conditions,
@@ -59,7 +59,6 @@ from nilometer.overlay.tcp import TcpPeer, split_address
 from nilometer.overlay.wire import key_of
 from nilometer.plan import logical, physical
 from nilometer.plan.explain import explain_text
-from nilometer.plan.logical import Projection
 from nilometer.types import DAY, SECOND, Schema
 
 if TYPE_CHECKING:
@@ -226,18 +225,18 @@ class Peering:
         aggregate = aggregate_in(query.physical)
         if aggregate is not None:
             return self._overlay_aggregate(name, query, aggregate, streams)
-        joined = _joined_in(query.physical)
-        if isinstance(joined, str):
-            self.notes[name] = f"streams are shipped here: {joined}"
+        node = join_in(query.physical)
+        reason = no_join(query.physical) if node is None else why_not(node)
+        if node is None or reason is not None:
+            self.notes[name] = f"streams are shipped here: {reason}"
             return query
-        node, windows = joined.node, joined.windows
         identity = self._identity(name, query)
-        plan = self._conditions.know(node, windows)
+        plan = self._conditions.know(node)
         context = OptimizerContext(self._station.database.catalog)
         rates = [rate_of(streams[one.stream.lower()], context) for one in plan.inputs]
         order = order_of(plan, rates)
         if order:
-            plan = self._conditions.know(node, windows, order)
+            plan = self._conditions.know(node, order)
         peer = self._peer
         stream = results_stream(identity, node, plan, peer.settings.slack)
         if self._station.database.catalog.extent(stream.name) is None:
@@ -246,16 +245,12 @@ class Peering:
         started = self._kept["starts"].setdefault(identity, self._station.clock())
         self._keep()
         fields = self._fields(query, text_of(node), plan.identity, streams)
-        fields |= {"windows": list(windows), "order": list(order)}
+        fields["order"] = list(order)
         self._tcp.call(lambda: peer.ask(self._station.clock(), identity, plan, started, fields))
-        once = "; each result comes once, when its last reading does" if windows else ""
-        self.notes[name] = f"peers join its streams (type {plan.kind}){once}"
+        self.notes[name] = f"peers join its streams (type {plan.kind})"
         columns = tuple(column for column in stream.columns if column.name.startswith("c"))
         leaf = physical.SpAcquire(stream, "J", columns)
-        results = results_of(node, leaf)
-        if joined.items:
-            results = physical.Project(results, joined.items)
-        return Overlaid(query, without_join(query.physical, joined.instead_of, results))
+        return Overlaid(query, without_join(query.physical, node, results_of(node, leaf)))
 
     def _overlay_aggregate(
         self, name: str, query: CompiledQuery, node: physical.AggregateInit, streams: dict[str, Stream]
@@ -517,8 +512,7 @@ class Peering:
     def _plan_of(self, notice: dict[str, Any]) -> JoinPlan:
         """The join of a notice. A peer that understands another join by the same text refuses it."""
         node = join_of(notice["join"], self._declared(notice))
-        windows, order = (tuple(map(int, notice.get(name, ()))) for name in ("windows", "order"))
-        plan = self._conditions.know(node, windows, order)
+        plan = self._conditions.know(node, tuple(map(int, notice.get("order", ()))))
         if plan.identity != notice["identity"]:
             raise ConfigurationError("another release understands this join otherwise")
         return plan
@@ -567,32 +561,6 @@ class Peering:
             if (home := home_of(one)) is not None
         ]
         self._files.replace(FILE, json.dumps(self._kept).encode())
-
-
-@dataclass(frozen=True)
-class _Joined:
-    """A join that peers can run, and the node that its results stand for: with `items`, an ISTREAM over bracket
-    `windows`, whose columns they give."""
-
-    node: physical.WindowJoin
-    instead_of: physical.Node
-    windows: tuple[int, ...] = ()
-    items: tuple[Projection, ...] = ()
-
-
-def _joined_in(plan: physical.Node) -> _Joined | str:
-    """The join of a query that peers can run, or why there is none."""
-    node = join_in(plan)
-    try:
-        newest = newest_in(plan) if node is None else None
-    except NotNewestError as error:
-        return str(error)
-    if newest is not None:
-        reason = why_not(newest.node)
-        return reason or _Joined(newest.node, newest.stream, newest.windows, newest.items)
-    if node is None:
-        return "it is no join by WINDOW, nor one of bracket windows under ISTREAM"
-    return why_not(node) or _Joined(node, node)
 
 
 def _plain(stream: Stream) -> Stream:

@@ -1,11 +1,13 @@
 """Binds joins of streams within a window of time: STEAM's WINDOW clause, or times that are compared.
 
     FROM a, b WINDOW = 30 SECONDS WHERE a.id = b.id
+    FROM a, b WINDOW(a) = 5 MINUTES AND WINDOW(b) = 1 MINUTE WHERE a.id = b.id
     FROM a LEFT JOIN b ON a.id = b.id WINDOW = 30 SECONDS
     FROM a JOIN b ON a.id = b.id AND a.time BETWEEN b.time - 30 SECONDS AND b.time + 10 SECONDS
 
 Conditions that bound the difference of two streams' times on both sides are a WINDOW of the wider bound; they stay
-conditions, too.
+conditions, too. `WINDOW(a) = w`, of one stream, is such a condition with every other: none is more than w later than
+the tuple of a.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections.abc import Sequence
 
 from nilometer import algebra
 from nilometer.errors import BindError
-from nilometer.expressions import Expression, conjuncts
+from nilometer.expressions import Call, ColumnReference, Expression, Literal, conjunction, conjuncts
 from nilometer.language import ast
 from nilometer.operators.bands import bands_of
 from nilometer.plan import logical
@@ -23,7 +25,7 @@ from nilometer.plan.bind.memory import bind_memory
 from nilometer.plan.bind.scope import Relation, Scope, nearest, quoted
 from nilometer.plan.bind.windows import duration
 from nilometer.plan.window_join_parts import WindowBound
-from nilometer.types import Kind
+from nilometer.types import BOOLEAN, DURATION, Kind
 
 _COLLECTION = algebra.Collection
 
@@ -32,17 +34,32 @@ def window_join(scope: Scope, select: ast.Select, streams: list[Relation]) -> lo
     """The join of streams by the query's WINDOW clause."""
     context = scope.context
     bounds: list[WindowBound] = []
+    own: dict[int, int] = {}
+    count = len(streams)
     for bound in select.bounds:
         width = duration(context, bound.width, "a WINDOW", positive=False)
-        if bound.left is None or bound.right is None:
-            count = len(streams)
+        if bound.left is None:
             bounds += [WindowBound(i, j, width) for i in range(count) for j in range(i + 1, count)]
+            continue
+        if bound.right is None:
+            port = _port(scope, streams, bound.left, bound)
+            own[port] = min(width, own.get(port, width))
             continue
         ends = [_port(scope, streams, name, bound) for name in (bound.left, bound.right)]
         if ends[0] == ends[1]:
             context.fail("a WINDOW is between two different streams", bound)
         bounds.append(WindowBound(min(ends), max(ends), width))
-    groups = _groups(len(streams), bounds)
+    conditions: tuple[Expression, ...] = ()
+    if own:
+        _check_own(scope, select, streams, own)
+        bounds += [WindowBound(i, j, max(own[i], own[j])) for i in range(count) for j in range(i + 1, count)]
+        conditions = tuple(
+            _at_most_later(streams[early], streams[late], own[early])
+            for early in range(count)
+            for late in range(count)
+            if own[early] < own[late]
+        )
+    groups = _groups(count, bounds)
     if len(groups) > 1:
         named = [[streams[port].alias for port in group] for group in groups]
         context.fail(
@@ -54,7 +71,61 @@ def window_join(scope: Scope, select: ast.Select, streams: list[Relation]) -> lo
         )
     scope.time_is_tick = True
     memory = bind_memory(Scope(context, streams), select)
-    return logical.WindowJoin(tuple(relation.node for relation in streams), tuple(bounds), memory=memory)
+    nodes = tuple(relation.node for relation in streams)
+    return logical.WindowJoin(nodes, tuple(bounds), conjunction(conditions), memory=memory)
+
+
+def _check_own(scope: Scope, select: ast.Select, streams: list[Relation], own: dict[int, int]) -> None:
+    """Checks that windows of one stream each are given for all streams, and that these have times of their own."""
+    first = next(bound for bound in select.bounds if bound.left is not None and bound.right is None)
+    missing = [relation.alias for port, relation in enumerate(streams) if port not in own]
+    if missing:
+        scope.context.fail(
+            f"{quoted(missing)} {'has' if len(missing) == 1 else 'have'} no WINDOW",
+            first,
+            detail=f"WINDOW({first.left}) says how much later the others may be, but not how much earlier",
+            hint="add " + " ".join(f"AND WINDOW({alias}) = ..." for alias in missing),
+        )
+    for relation in streams:
+        if _own_time(relation) is None:
+            scope.context.fail(
+                f"the tuples of '{relation.alias}' show no time of their own, which WINDOW({relation.alias}) compares",
+                first,
+                hint="select time in its subquery, or use WINDOW = w for all or WINDOW(a, b) = w for a pair",
+            )
+
+
+def _own_time(relation: Relation) -> ColumnReference | None:
+    """The column that is the time of each tuple of a stream in FROM."""
+    column = relation.find("time")
+    if column is None or column.type.kind is not Kind.TIME or not _is_time(relation.node, column.name):
+        return None
+    return ColumnReference(column.name, column.type)
+
+
+def _is_time(node: logical.Node, name: str) -> bool:
+    """Whether a column is the time of each tuple, and no other value under that name."""
+    match node:
+        case logical.Acquire():
+            return name == f"{node.alias}.time"
+        case logical.Select():
+            return _is_time(node.input, name)
+        case logical.Rename():
+            return _is_time(node.input, name.removeprefix(f"{node.alias}."))
+        case logical.Project():
+            made = next(item.expression for item in node.items if item.name == name)
+            return isinstance(made, ColumnReference) and _is_time(node.input, made.name)
+        case logical.Union():
+            other = node.right.schema.names[node.left.schema.names.index(name)]
+            return _is_time(node.left, name) and _is_time(node.right, other)
+        case _:
+            return False
+
+
+def _at_most_later(early: Relation, late: Relation, width: int) -> Expression:
+    """late.time - early.time <= width."""
+    ends = tuple(time for time in (_own_time(late), _own_time(early)) if time is not None)
+    return Call("<=", (Call("-", ends, DURATION), Literal(width, DURATION)), BOOLEAN)
 
 
 def outer_window_join(
@@ -91,6 +162,13 @@ def _width(scope: Scope, select: ast.Select, lefts: list[Relation], rights: list
     one, other = ({relation.alias.lower() for relation in side} for side in (lefts, rights))
     widths = []
     for bound in select.bounds:
+        if bound.left is not None and bound.right is None:
+            scope.context.fail(
+                "WINDOW of one stream is for inner joins",
+                bound,
+                hint=f"compare the times in ON: {rights[0].alias}.time BETWEEN {lefts[0].alias}.time - 1 MINUTE AND "
+                f"{lefts[0].alias}.time + 5 MINUTES",
+            )
         ends = {name.lower() for name in (bound.left, bound.right) if name is not None}
         if not ends or (ends & one and ends & other):
             widths.append(duration(scope.context, bound.width, "a WINDOW", positive=False))
@@ -132,11 +210,9 @@ def _groups(count: int, bounds: list[WindowBound]) -> list[list[int]]:
 def times_bound(relations: list[Relation], conditions: Sequence[Expression]) -> list[WindowBound]:
     """The windows that conditions on two streams' own times imply: those bounded on both sides."""
     times = {
-        column.name: port
+        time.name: port
         for port, relation in enumerate(relations)
-        if isinstance(relation.place, ast.ExtentSource)
-        and (column := relation.find("time")) is not None
-        and column.type.kind is Kind.TIME
+        if (time := _own_time(relation)) is not None
     }
     found = []
     for band in bands_of(conditions):
