@@ -40,6 +40,11 @@ class Keeping:
         assert database is not None, "a database calls its own keeping"
         return database
 
+    @property
+    def revision(self) -> str | None:
+        """The owner's revision that this database has; None: nobody has told it one."""
+        return self._revision
+
     def execute(self, statement: ast.Statement, *, force: bool = False) -> str:
         """Carry out a change, in the owner or for the next one. Returns what was done. `force`: whatever the limits
         say."""

@@ -129,8 +129,15 @@ class Desk:
         with self._turn:
             if self._own is None:
                 self._own = connect(self.directory)
-            self._own.refresh()
+            if self._changed(self._own):
+                self._own.refresh()
             yield self._own
+
+    def _changed(self, database: Database) -> bool:
+        """Whether the owner may have declarations that the database lacks. The owner is in this process: its revision
+        is looked at, instead of asked for by the socket, which costs a thread and a turn of the station's loop."""
+        changes, keeping = self.owner.changes, database.keeping
+        return changes is None or keeping is None or keeping.revision != changes.revision
 
     def _own_copy(self) -> Database:
         """A database for one call: with 20,000 sensors, to read the declarations again would take seconds."""

@@ -69,7 +69,8 @@ class ReadResult:
     producer. A part is a file; a source without parts uses "". `kept`, if given, replaces everything that was
     remembered of the parts before this result: parts that are gone are not in it. `fields` counts what the
     payloads lack or have beyond the declaration. `summaries` (plan/summaries.py) come in a result of their own,
-    without rows, so that they keep their order among the readings.
+    without rows, so that they keep their order among the readings. `placed` is told, once the rows are appended, the
+    position before them in the log, and how many were taken.
     """
 
     status: Status
@@ -83,6 +84,7 @@ class ReadResult:
     kept: Mapping[str, int] | None = None
     fields: FieldCounts = field(default_factory=FieldCounts)
     summaries: pl.DataFrame | None = None
+    placed: Callable[[int, int], None] | None = None
 
     @property
     def garbled_count(self) -> int:

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -72,9 +73,19 @@ class Done(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the rows of an offer are in the log: one after the other from `position` on, if it is `exact`; otherwise
+    some of those that came with them were refused, and they are somewhere from there on, or nowhere."""
+
+    position: int
+    exact: bool
+
+
 @dataclass(eq=False)
 class Offer:
-    """Payloads of one format, or what they were decoded to. `done` has the receipt once all of it is durable."""
+    """Payloads of one format, or what they were decoded to. `done` has the receipt once all of it is durable; then
+    `place` says where it is."""
 
     payloads: Sequence[bytes]
     format: Format
@@ -82,6 +93,7 @@ class Offer:
     arrived: int
     size: int
     decoded: Decoded | None = None
+    place: Place | None = None
     done: Done = field(default_factory=Future[Receipt])
 
 
@@ -151,17 +163,20 @@ class PushAdapter(Adapter):
         small = [offer for offer in offers if offer.decoded is None]
         parts = [offer.decoded for offer in offers if offer.decoded is not None]
         handle = [(offer, _receipt(offer.decoded)) for offer in offers if offer.decoded is not None]
+        brought = [(offer, offer.decoded.rows.height) for offer in offers if offer.decoded is not None]
         for form in dict.fromkeys(offer.format for offer in small):
             decoded, receipts = self._together([offer for offer in small if offer.format is form], form)
             parts.append(decoded)
             handle += receipts
+        rows = parts[0].rows if len(parts) == 1 else pl.concat([decoded.rows for decoded in parts])
         return ReadResult(
             Status.NEW_VALUE,
-            parts[0].rows if len(parts) == 1 else pl.concat([decoded.rows for decoded in parts]),
+            rows,
             tuple(letter for decoded in parts for letter in decoded.garbled),
             arrived=max(offer.arrived for offer in offers),
             handle=tuple(handle),
             fields=sum((decoded.fields for decoded in parts), FieldCounts()),
+            placed=partial(_place, brought, rows.height) if brought else None,
         )
 
     def _next(self) -> list[Offer]:
@@ -263,6 +278,14 @@ class Pushes:
     def give_room(self, size: int) -> None:
         """Forget the bytes of an offer that was read."""
         self._room.add(-size)
+
+
+def _place(brought: Sequence[tuple[Offer, int]], rows: int, position: int, taken: int) -> None:
+    """Tell the offers that were decoded by those who brought them, and stand first among the rows, where they are."""
+    for offer, count in brought:
+        offer.place = Place(position, taken == rows)
+        if taken == rows:
+            position += count
 
 
 def size_of(payloads: Sequence[bytes]) -> int:

@@ -195,6 +195,9 @@ class Recorder:
                     waiting.result, self._clocks.clock(), lead=self._clocks.lead, end=waiting.end
                 )
                 written = True
+                if waiting.result.placed is not None:
+                    taken = 0 if batch is None else batch.rows.height
+                    waiting.result.placed(self.log.end.position - taken, taken)
                 if batch is not None:
                     self._appended(batch)
                     if isinstance(batch, Batch):

@@ -1,9 +1,10 @@
 """Observations in: checked, given to the entrance of their stream, acknowledged once they are durable.
 
 An Observation of a Datastream that comes from a stream is a reading with one column; those of one sensor and time that
-come together are one reading. Its id is its position in the log, so it is looked for there once it is durable. One
-that is not found there was refused at the entrance: it was from the future, or a double by the stream's KEY. A double
-with the same result is the one that is there: a client may send again what was not acknowledged.
+come together are one reading. Its id is its position in the log, which the offer says once it is durable. If some of
+the readings were refused at the entrance, they are looked for there. One that is not found was from the future, or a
+double by the stream's KEY. A double with the same result is the one that is there: a client may send again what was not
+acknowledged.
 """
 
 from __future__ import annotations
@@ -178,9 +179,6 @@ class Intake:
         adapter = self._desk.pushes.find(source.stream.name) or open_source(self._desk, source.stream.name)
         schema = adapter.nothing().rows.schema
         rows = pl.DataFrame([reading.values for reading in readings], schema=schema, infer_schema_length=None)
-        latest = source.latest
-        latest.refresh()
-        first = latest.position
         offer = Offer([], Format.JSON, peer, now, ROW_BYTES * rows.height, Decoded(rows))
         adapter.put(offer)
         try:
@@ -192,12 +190,18 @@ class Intake:
                 detail="none of them was kept" if withdrawn else "they may still become durable",
                 hint="send them again",
             ) from None
-        latest.refresh()
-        return self._found(source, readings, first, now)
+        assert offer.place is not None, "durable readings without a place"
+        if offer.place.exact:
+            found: dict[int, Outcome] = {}
+            for position, reading in enumerate(readings, offer.place.position):
+                found |= _named(source, reading, position)
+            return found
+        return self._found(source, readings, offer.place.position, now)
 
     def _found(self, source: Source, readings: list[_Reading], first: int, now: int) -> dict[int, Outcome]:
-        """The ids of readings that are durable now."""
+        """The ids of readings that are durable now, some of which were refused."""
         latest = source.latest
+        latest.refresh()
         rows = latest.since(first)
         known: dict[tuple[Any, int], list[dict[str, Any]]] = {}
         if rows.height:
@@ -217,13 +221,7 @@ class Intake:
                 outcome = int(own_row[0][POSITION])
             else:
                 outcome = self._refused(source, reading, now)
-            for number, column in zip(reading.asked, reading.columns, strict=True):
-                if isinstance(outcome, NilometerError):
-                    found[number] = outcome
-                elif column is None:
-                    found[number] = outcome + 1
-                else:
-                    found[number] = join(source.stream.name, column, outcome)
+            found |= _named(source, reading, outcome)
         return found
 
     def _refused(self, source: Source, reading: _Reading, now: int) -> int | NilometerError:
@@ -254,6 +252,16 @@ class Intake:
         return ResourceError(
             "the observation was refused at the entrance", hint="GET /api/v1/dead-letters says why"
         )
+
+
+def _named(source: Source, reading: _Reading, outcome: int | NilometerError) -> dict[int, Outcome]:
+    """The ids of the observations in a reading at this position; or why it was refused."""
+    if isinstance(outcome, NilometerError):
+        return dict.fromkeys(reading.asked, outcome)
+    return {
+        number: outcome + 1 if column is None else join(source.stream.name, column, outcome)
+        for number, column in zip(reading.asked, reading.columns, strict=True)
+    }
 
 
 def _same(row: dict[str, Any], reading: _Reading) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nilometer.errors import ConfigurationError, NilometerError
 from nilometer.live import audit
 from nilometer.live.owner.owner import OwnerGoneError
-from nilometer.server.problems import ForbiddenError, NotAllowedError
+from nilometer.server.problems import ForbiddenError, NotAllowedError, NotFoundError
 from nilometer.server.sensorthings import catalog, options, paths
 from nilometer.server.sensorthings.answer import Answerer
 from nilometer.server.sensorthings.conformance import settings_of
@@ -89,11 +89,12 @@ class Service:
             thread.start()
         return thread
 
-    def model(self) -> Model:
-        """All entities as they are now."""
+    def model(self, *, as_known: bool = False) -> Model:
+        """All entities as they are now; `as_known`: without the sensors that have sent for the first time since the last
+        look at the logs."""
         with self.desk.database() as database:
             declared = declared_in(database)
-        return Model(self.sources.now(declared), self.store)
+        return Model(self.sources.now(declared, as_known=as_known), self.store)
 
     def dispatch(self, asked: Asked) -> Reply:
         """Carry out a request."""
@@ -160,14 +161,26 @@ class Service:
 
     def observe(self, several: Sequence[Asked]) -> list[Reply | NilometerError]:
         """Add the Observations of several requests together. What is wrong with one concerns no other."""
-        model = self.model()
+        first = self._observe(several, self.model(as_known=True))
+        unknown = [number for number, outcome in enumerate(first) if isinstance(outcome, NotFoundError)]
+        if unknown:
+            again = self._observe([several[number] for number in unknown], self.model())
+            for number, outcome in zip(unknown, again, strict=True):
+                first[number] = outcome
+        return first
+
+    def _observe(self, several: Sequence[Asked], model: Model) -> list[Reply | NilometerError]:
         outcomes: dict[int, Reply | NilometerError] = {}
         found: dict[str, list[tuple[int, tuple[Id, Any]]]] = {}
         for number, asked in enumerate(several):
             try:
                 self.check(asked)
-                target = _set_at(model, asked.path.strip("/"))
-                found.setdefault(asked.peer, []).append((number, _observed(target, asked.body)))
+                path = asked.path.strip("/")
+                if path == OBSERVATIONS.name:
+                    observation = datastream_in(asked.body), asked.body
+                else:
+                    observation = _observed(_set_at(model, path), asked.body)
+                found.setdefault(asked.peer, []).append((number, observation))
             except NilometerError as error:
                 outcomes[number] = error
         for peer, some in found.items():

@@ -96,22 +96,23 @@ class Sources:
         self._known: dict[str, tuple[tuple[Sensor, ...], int, Source]] = {}
         self._latest: dict[str, Latest] = {}
 
-    def now(self, declared: Declared) -> dict[str, Source]:
-        """The streams by lower-case name, with all that is in their logs now."""
+    def now(self, declared: Declared, *, as_known: bool = False) -> dict[str, Source]:
+        """The streams by lower-case name, with all that is in their logs now; `as_known`: without a look at the logs."""
         with self._turn:
             names = {stream.name.lower() for stream, _ in declared}
             for gone in self._latest.keys() - names:
                 del self._latest[gone]
                 self._known.pop(gone, None)
-            return dict(self._each(declared))
+            return dict(self._each(declared, as_known=as_known))
 
-    def _each(self, declared: Declared) -> Iterator[tuple[str, Source]]:
+    def _each(self, declared: Declared, *, as_known: bool) -> Iterator[tuple[str, Source]]:
         for stream, sensors in declared:
             key = stream.name.lower()
             latest = self._latest.get(key)
             if latest is None or latest.stream != stream:
                 latest = self._latest[key] = Latest(stream, self._logs.log(stream), _measures(stream))
-            latest.refresh()
+            if not as_known:
+                latest.refresh()
             known = self._known.get(key)
             heard = len(latest.ids)
             if known is None or known[0] is not sensors or known[1] != heard or known[2].latest is not latest:

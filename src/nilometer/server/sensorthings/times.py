@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nilometer.types import DAY, HOUR, MINUTE, SECOND, format_time, parse_time
 
@@ -43,8 +44,9 @@ def moment(microseconds: int) -> Span:
     return Span(microseconds, microseconds)
 
 
+@lru_cache(maxsize=4_096)
 def parse(text: str) -> Span:
-    """The moment or interval. Raises ValueError."""
+    """The moment or interval. Raises ValueError. An Observation's time is asked for twice: checked, and then used."""
     first, slash, last = text.strip().partition("/")
     start = _instant(first)
     end = _instant(last) if slash else start
