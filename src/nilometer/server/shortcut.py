@@ -9,14 +9,13 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
 
 from nilometer.errors import NilometerError
 from nilometer.ingest.adapters.push import Receipt
 from nilometer.server.problems import on_bug, response_of
 from nilometer.server.roles import check
 from nilometer.server.routes.readings import reply, take
-from nilometer.server.sensorthings.routes import observe
+from nilometer.server.sensorthings.routes import body_bytes, observe
 from nilometer.server.tokens import Role
 
 if TYPE_CHECKING:
@@ -51,21 +50,33 @@ class Shortcut:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._application(scope, receive, send)
         elif (found := _READINGS.fullmatch(scope["path"])) is not None:
-            await self._answer(scope, receive, send, self._take(scope, receive, found[1]))
+            await self._answer(scope, receive, send, self._take(scope, receive, send, found[1]))
         elif (found := _OBSERVATIONS.fullmatch(scope["path"])) is not None:
-            await self._answer(scope, receive, send, self._observe(scope, receive, found[1]))
+            await self._answer(scope, receive, send, self._observe(scope, receive, send, found[1]))
         else:
             await self._application(scope, receive, send)
 
-    async def _take(self, scope: Scope, receive: Receive, stream: str) -> Response | None:
+    async def _take(self, scope: Scope, receive: Receive, send: Send, stream: str) -> None:
         receipt = await take(self._desk, scope, receive, stream)
-        return None if receipt == _ONE else reply(receipt)
+        if receipt == _ONE:
+            await send(_START)
+            await send(_BODY)
+        else:
+            await reply(receipt)(scope, receive, send)
 
-    async def _observe(self, scope: Scope, receive: Receive, path: str) -> Response:
-        return await observe(self._desk, self._observing, Request(scope, receive), path)
+    async def _observe(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
+        made = await observe(self._desk, self._observing, scope, receive, path)
+        body = body_bytes(made)
+        headers = [
+            (b"content-length", b"%d" % len(body)),
+            (b"content-type", b"application/json"),
+            (b"location", made.headers["Location"].encode("latin-1")),
+        ]
+        await send({"type": "http.response.start", "status": made.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
     async def _answer(
-        self, scope: Scope, receive: Receive, send: Send, asked: Coroutine[Any, Any, Response | None]
+        self, scope: Scope, receive: Receive, send: Send, asked: Coroutine[Any, Any, None]
     ) -> None:
         try:
             try:
@@ -73,15 +84,12 @@ class Shortcut:
             except NilometerError:
                 asked.close()
                 raise
-            response = await asked
+            await asked
+            return
         except ClientDisconnect:
             return
         except NilometerError as error:
             response = response_of(error)
         except Exception as error:
             response = await on_bug(Request(scope, receive), error)
-        if response is None:
-            await send(_START)
-            await send(_BODY)
-        else:
-            await response(scope, receive, send)
+        await response(scope, receive, send)

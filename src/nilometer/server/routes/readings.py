@@ -104,7 +104,7 @@ def add(router: APIRouter, desk: Desk) -> None:
 
 async def take(desk: Desk, scope: Scope, receive: Receive, name: str) -> Receipt:
     """Take the readings of a request, and return once they are durable."""
-    kind = _kind(scope)
+    kind = kind_of(scope)
     if kind not in FORMATS and kind != ARROW:
         raise MediaTypeError(
             f"'{kind[:80]}' is no form of readings", hint=f"send one of {', '.join((*FORMATS, ARROW))}"
@@ -135,7 +135,8 @@ async def take(desk: Desk, scope: Scope, receive: Receive, name: str) -> Receipt
     return receipt
 
 
-def _kind(scope: Scope) -> str:
+def kind_of(scope: Scope) -> str:
+    """The Content-Type of a request, without its parameters."""
     for name, value in scope["headers"]:
         if name == b"content-type":
             return str(value.decode("latin-1")).partition(";")[0].strip().lower()

@@ -227,10 +227,16 @@ def observations_in(body: Any) -> int:
 def parse_body(data: bytes) -> Any:
     """The JSON of a body. Raises ConfigurationError."""
     try:
-        return json.loads(data, parse_constant=_refuse) if data.strip() else None
+        if not data.strip():
+            return None
+        return _DECODER.decode(data.decode(json.detect_encoding(data), "surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise ConfigurationError("the body is no JSON", detail=str(error)[:200]) from None
 
 
 def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+"""json.loads would make one for every body."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope
 
 from nilometer.server.problems import MediaTypeError
 from nilometer.server.roles import ADMIN, READ, WRITE
+from nilometer.server.routes.readings import body_of, kind_of
 from nilometer.server.sensorthings import batch
 from nilometer.server.sensorthings.observing import Observing
 from nilometer.server.sensorthings.service import JSON_PATCH, Asked, Reply, Service, needed_role
@@ -57,6 +60,7 @@ DESCRIBED: dict[str, Any] = {
 }
 """For the OpenAPI document: OData's options have names that Python cannot write."""
 KINDS = ("application/json", JSON_PATCH)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 def add(router: APIRouter, desk: Desk, service: Service, observing: Observing) -> None:
@@ -79,12 +83,12 @@ def add(router: APIRouter, desk: Desk, service: Service, observing: Observing) -
         reply = await desk.wait_for(lambda: batch.run(service, asked))
         if bucket is not None:
             bucket.take(batch.observations_in(asked.body))
-        return _response(reply)
+        return response_of(reply)
 
     @router.post(PREFIX + "/Observations", dependencies=[WRITE], tags=["sensorthings"])
     async def post_observation(request: Request) -> Response:
         """Add an Observation. The reply comes once it is durable."""
-        return await observe(desk, observing, request, "Observations")
+        return response_of(await observe(desk, observing, request.scope, request.receive, "Observations"))
 
     @router.post(PREFIX + "/CreateObservations", dependencies=[WRITE], tags=["sensorthings"])
     async def post_data_arrays(request: Request) -> Response:
@@ -94,7 +98,8 @@ def add(router: APIRouter, desk: Desk, service: Service, observing: Observing) -
     @router.post(PREFIX + "/{path:path}/Observations", dependencies=[WRITE], tags=["sensorthings"])
     async def post_nested(request: Request, path: str) -> Response:
         """Add an Observation of a Datastream: /v1.1/Datastreams(1)/Observations."""
-        return await observe(desk, observing, request, f"{path}/Observations")
+        found = await observe(desk, observing, request.scope, request.receive, f"{path}/Observations")
+        return response_of(found)
 
     @router.post(PREFIX + "/{path:path}", dependencies=[ADMIN], tags=["sensorthings"])
     async def post(request: Request, path: str) -> Response:
@@ -117,13 +122,19 @@ def add(router: APIRouter, desk: Desk, service: Service, observing: Observing) -
         return await _answer(desk, service, request, path)
 
 
-async def observe(desk: Desk, observing: Observing, request: Request, path: str) -> Response:
+async def observe(desk: Desk, observing: Observing, scope: Scope, receive: Receive, path: str) -> Reply:
     """Add the Observation of a request, together with those of others."""
-    asked, bucket = await _asked(request, path), _bucket(desk, request)
-    reply = await observing.add(asked)
+    state = scope["state"]
+    token = state.get("token")
+    bucket = None if token is None else desk.limits.rows_of(token)
+    kind = json_kind(kind_of(scope))
+    body = batch.parse_body(await body_of(receive))
+    root, client = _root(scope["scheme"], _host(scope)), scope.get("client")
+    peer = "http" if client is None else f"http {client[0]}"
+    reply = await observing.add(Asked("POST", path, "", body, kind, root, state["role"], peer))
     if bucket is not None:
         bucket.take(1)
-    return _response(reply)
+    return reply
 
 
 async def _answer(desk: Desk, service: Service, request: Request, path: str) -> Response:
@@ -133,7 +144,7 @@ async def _answer(desk: Desk, service: Service, request: Request, path: str) -> 
     reply = await desk.wait_for(lambda: service.dispatch(asked))
     if bucket is not None:
         bucket.take(len(reply.body) if isinstance(reply.body, list) else 1)
-    return _response(reply)
+    return response_of(reply)
 
 
 def _bucket(desk: Desk, request: Request) -> Bucket | None:
@@ -146,8 +157,7 @@ async def _asked(request: Request, path: str) -> Asked:
     kind = request.headers.get("content-type", "application/json").split(";")[0].strip().lower()
     body = None
     if request.method in ("POST", "PATCH", "PUT"):
-        if kind not in KINDS:
-            raise MediaTypeError(f"'{kind[:80]}' is no form of entities", hint=f"send {' or '.join(KINDS)}")
+        json_kind(kind)
         body = batch.parse_body(await request.body())
     role = request.scope["state"]["role"]
     assert isinstance(role, Role)
@@ -157,8 +167,35 @@ async def _asked(request: Request, path: str) -> Asked:
     return Asked(request.method, path, query, body, kind, root, role, peer)
 
 
-def _response(reply: Reply) -> Response:
+def json_kind(kind: str) -> str:
+    """The Content-Type of a body, if it is one that entities have."""
+    if (kind or KINDS[0]) not in KINDS:
+        raise MediaTypeError(f"'{kind[:80]}' is no form of entities", hint=f"send {' or '.join(KINDS)}")
+    return kind or KINDS[0]
+
+
+def _host(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"host":
+            return str(value.decode("latin-1"))
+    host, port = scope.get("server") or ("localhost", None)
+    return str(host) if port is None else f"{host}:{port}"
+
+
+@lru_cache(maxsize=64)
+def _root(scheme: str, host: str) -> str:
+    """The address of the service, as the caller knows it."""
+    return f"{scheme}://{host}{PREFIX}"
+
+
+def body_bytes(reply: Reply) -> bytes:
+    """The body of a response as JSON."""
+    return _ENCODER.encode(reply.body).encode("utf-8", "surrogatepass")
+
+
+def response_of(reply: Reply) -> Response:
+    """The response to a request that was carried out."""
     kind = reply.headers.get("Content-Type", "application/json")
-    text = reply.body if kind == "text/plain" else json.dumps(reply.body, ensure_ascii=False, allow_nan=False)
+    body = reply.body.encode("utf-8", "surrogatepass") if kind == "text/plain" else body_bytes(reply)
     headers = {name: value for name, value in reply.headers.items() if name != "Content-Type"}
-    return Response(text.encode("utf-8", "surrogatepass"), reply.status, headers, kind)
+    return Response(body, reply.status, headers, kind)
