@@ -5,7 +5,8 @@ Observation as for fifty. So those that come while others are under way wait for
 that is alone waits for nobody.
 
 The laws: all of this runs in the server's event loop, the work in threads that may wait. Each request has its own
-reply, and what is wrong with one concerns no other. At most UNDER_WAY groups are under way, of at most MOST each.
+reply, and what is wrong with one concerns no other. One group of at most MOST is under way: a second one could be checked meanwhile,
+but each would be half as large, and Python runs one thread at a time.
 """
 
 from __future__ import annotations
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from nilometer.server.desk import Desk
     from nilometer.server.sensorthings.service import Asked, Reply, Service
 
-UNDER_WAY = 2
-"""While one group waits for the disk, the next one is checked."""
 MOST = 500
 """Observations of a group."""
 
@@ -31,7 +30,7 @@ class Observing:
         self._desk = desk
         self._service = service
         self._waiting: deque[tuple[Asked, asyncio.Future[Reply]]] = deque()
-        self._groups: set[asyncio.Task[None]] = set()
+        self._group: asyncio.Task[None] | None = None
 
     async def add(self, asked: Asked) -> Reply:
         """Add the Observation of a request. Raises why it was refused."""
@@ -41,13 +40,12 @@ class Observing:
         return await done
 
     def _begin(self) -> None:
-        if self._waiting and len(self._groups) < UNDER_WAY:
-            group = asyncio.ensure_future(self._run())
-            self._groups.add(group)
-            group.add_done_callback(self._ended)
+        if self._waiting and self._group is None:
+            self._group = asyncio.ensure_future(self._run())
+            self._group.add_done_callback(self._ended)
 
-    def _ended(self, group: asyncio.Task[None]) -> None:
-        self._groups.discard(group)
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        self._group = None
         self._begin()
 
     async def _run(self) -> None:
