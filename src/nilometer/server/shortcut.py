@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from nilometer.errors import NilometerError
 from nilometer.ingest.adapters.push import Receipt
@@ -78,6 +79,7 @@ class Shortcut:
     async def _answer(
         self, scope: Scope, receive: Receive, send: Send, asked: Coroutine[Any, Any, None]
     ) -> None:
+        response: Response
         try:
             try:
                 check(scope, Role.WRITE)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from nilometer.catalog import Stream, stream_columns
 from nilometer.errors import ResourceError
 from nilometer.ingest.adapters.inbox import Room
-from nilometer.ingest.adapters.push import FullError, Offer, PushAdapter, Pushes, Receipt, size_of
+from nilometer.ingest.adapters.push import FullError, Offer, Place, PushAdapter, Pushes, Receipt, size_of
 from nilometer.ingest.manager import StreamManager
-from nilometer.ingest.payloads import Format
+from nilometer.ingest.payloads import Decoded, Format
 from nilometer.log import LogDirectory
 from nilometer.types import FLOAT, Column
 
@@ -62,6 +63,35 @@ def test_each_offer_has_its_own_receipt() -> None:
     found = [(each.done.result(0).received, each.done.result(0).garbled) for each in offers]
     assert found == [(2, 1), (1, 0), (2, 0), (1, 0)]
     assert sorted(result.rows.get_column("id").to_list()) == [1, 3, 4, 5, 6]
+
+
+def test_offers_that_are_decoded_learn_where_they_are(tmp_path: Path) -> None:
+    pushes = Pushes(Room())
+    manager = StreamManager(LogDirectory(tmp_path), lambda: 1_000_000, pushes.adapter)
+    manager.attend("pushes", [AIR])
+    adapter = pushes.find("air")
+    assert adapter is not None
+
+    def brought(*ids: int) -> Offer:
+        rows = pl.DataFrame(
+            {"time": ids, "id": ids, "x": [1.0] * len(ids)},
+            schema=dict(adapter.nothing().rows.schema) | {"x": pl.Float64},
+        )
+        return Offer([], Format.JSON, "test", 1_000_000, 1, Decoded(rows))
+
+    first, small, second = brought(1, 2), offer(b'{"time": 9, "id": 9, "x": 2}'), brought(3)
+    for each in (first, small, second):
+        adapter.put(each)
+    manager.poll()
+    assert (first.place, second.place, small.place) == (Place(0, exact=True), Place(2, exact=True), None)
+    double, other = brought(2), brought(4)
+    adapter.put(double)
+    adapter.put(other)
+    manager.poll()
+    assert double.place == other.place == Place(4, exact=False), (
+        "a double was refused: nobody knows which row is where"
+    )
+    manager.close()
 
 
 def test_equal_garbage_of_two_offers_is_in_both_receipts() -> None:

@@ -14,7 +14,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from server.dashboard.browser import Browser
+from nilometer.laboratory.browser import Browser
 from server.dashboard.test_dashboard import SCHEMA, SENSORS
 from server.serving import Caller, served
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from nilometer.laboratory.browser import Browser
 from nilometer.live.peers.peering import PeerOptions
 from nilometer.server.http_server import HttpServer
 from nilometer.server.settings import HttpSettings
 from nilometer.server.tokens import Role, Tokens
 from nilometer.types import format_time
-from server.dashboard.browser import Browser
 from server.serving import Caller, served
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow]

@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from server.dashboard.browser import Browser
+from nilometer.laboratory.browser import Browser
 from server.serving import Caller, served
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow, pytest.mark.long]

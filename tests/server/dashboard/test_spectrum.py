@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from server.dashboard.browser import Browser
+from nilometer.laboratory.browser import Browser
 from server.serving import served
 
 pytestmark = [pytest.mark.chromium, pytest.mark.slow]

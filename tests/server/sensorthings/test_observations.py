@@ -155,6 +155,44 @@ def log_of(folder: Path, rows: list[tuple[Any, ...]], cuts: int) -> StreamLog:
     return StreamLog(place, STREAM)
 
 
+@given(
+    st.lists(ROWS.filter(bool), min_size=1, max_size=12), st.lists(st.booleans(), min_size=12, max_size=12)
+)
+def test_what_came_part_by_part_equals_what_came_at_once(
+    folder: Path, parts: list[list[tuple[Any, ...]]], looks: list[bool]
+) -> None:
+    measures = [Measure(name, name, (name,)) for name in observed(STREAM)]
+    rows = [row for part in parts for row in part]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, bound in (("RECENT", 7), ("PART", 4), ("UNSUMMED", 5)):
+            patch.setattr(f"nilometer.server.sensorthings.latest.{name}", bound)
+        Numbered.count += 1
+        with StreamLog(folder / str(Numbered.count), STREAM) as log:
+            latest = Latest(STREAM, log, measures)
+            for part, look in zip(parts, looks, strict=False):
+                log.append(frame_of(part))
+                log.flush()
+                latest.refresh()
+                if look:
+                    latest.last("x", part[0][1])
+            whole = Latest(STREAM, log, measures)
+            whole.refresh()
+            assert latest.ids == whole.ids
+            for measure in latest.measures:
+                assert latest.total(measure) == whole.total(measure)
+                for identity in latest.ids:
+                    # NaN is not equal to itself; its text is.
+                    assert str(latest.last(measure, identity)) == str(whole.last(measure, identity))
+                    assert latest.fact(measure, identity, FIRST) == whole.fact(measure, identity, FIRST)
+            named = [at for at, row in enumerate(rows) if row[1] is not None]
+            newest = latest.since(0).get_column(POSITION).to_list()
+            assert newest == named[len(named) - len(newest) :]
+            assert len(newest) >= min(7, len(named))
+            for position in range(newest[0] if newest else 0, len(rows) + 2):
+                found = latest.since(position).get_column(POSITION).to_list()
+                assert found == [at for at in named if at >= position]
+
+
 def naive(
     model: Model, part: Part, rows: list[tuple[Any, ...]], condition: ex.Expression | None
 ) -> list[tuple[int, Entity]]:

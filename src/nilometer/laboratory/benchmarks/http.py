@@ -1,8 +1,8 @@
 """`nilometer bench http`: readings into `nilometer serve --http`, each acknowledged once durable; and answers out to 200
-subscribers.
+subscribers, one of which is a browser.
 
-The server is a process of its own; the senders are in this one, on the same cores. FROST's maintainers say that it
-takes 5,000 inserts a second "easily", over many datastreams in parallel, on an SSD (FROST-Server, issue 1576). That
+The server is a process of its own, and so is the sender; both are on this machine's cores. FROST's maintainers say that
+it takes 5,000 inserts a second "easily", over many datastreams in parallel, on an SSD (FROST-Server, issue 1576). That
 was another machine: the ratio is for orientation.
 """
 
@@ -12,117 +12,119 @@ import asyncio
 import io
 import json
 import os
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from nilometer.errors import ResourceError
+from nilometer.laboratory.benchmarks import http_browser
+from nilometer.laboratory.benchmarks.http_serving import (
+    CONNECTIONS,
+    Sent,
+    get,
+    processor,
+    readings_of,
+    resident,
+    send,
+    serving,
+)
 from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
+from nilometer.laboratory.browser import Browser
 
 FROST = 5_000
-CONNECTIONS = 64
 SUBSCRIBERS = 200
 MEASURED = 20
 """Subscribers that note when each row came. The others count rows: they must cost little beside the server."""
 VALUE = b'"pm25": '
-SECONDS = 10
+SECONDS = 20
 START = 1_772_344_800_000_000
 ARROW = "application/vnd.apache.arrow.stream"
-SCHEMA = """CREATE STREAM {name} (id INT, pm25 FLOAT) PUSHED DELAY 1 SECONDS FUTURE 3650 DAYS KEY (id, time);
+FORMS = {"application/x-ndjson": "JSON lines", ARROW: "Arrow"}
+STREAM = """CREATE STREAM {name} (id INT, pm25 FLOAT) PUSHED DELAY 1 SECONDS FUTURE 3650 DAYS KEY (id, time);
 """
+SCHEMA = "".join(STREAM.format(name=name) for name in ("single", "lines", "arrow", "live"))
 LIVE = "CREATE QUERY high AS SELECT time, id, pm25 FROM live WHERE pm25 >= 0;\n"
 
 
+@dataclass(frozen=True)
+class Followed:
+    """The seconds until rows came, how many never came, what it cost, and the seconds until the browser had drawn each
+    second of readings (None: no Chromium)."""
+
+    delays: list[float]
+    missing: int
+    server: float
+    grown: int
+    drawn: list[float] | None
+
+
 def http(rows: int, sensors: int) -> Result:
-    """Send single readings, lines and Arrow; then follow answers."""
+    """Send single readings, Observations, lines and Arrow; then follow answers."""
     with (
         tempfile.TemporaryDirectory(prefix="nilometer-bench-") as folder,
-        _serving(Path(folder)) as (port, server),
+        serving(Path(folder), SCHEMA + LIVE) as (port, server),
     ):
-        asyncio.run(_send_all(port, _path("single"), "application/json", _singles(1, sensors)))
-        before = _processor(server)
-        single = _measure(port, "single", "application/json", _singles(rows // 100, sensors), 1)
-        each = (_processor(server) - before) / single.rows_in
-        numbers = _datastreams(port)
-        before = _processor(server)
-        things = _measure_things(port, numbers, rows // 100)
-        each_thing = (_processor(server) - before) / things.rows_in
-        lines = _measure(port, "lines", "application/x-ndjson", _lines(rows // 4, sensors, 1_000), 1_000)
-        arrow = _measure(port, "arrow", ARROW, _arrow(rows, sensors, 10_000), 10_000)
-        before, own = _processor(server), time.process_time()
-        delays, stalled = asyncio.run(_follow(port, sensors))
-        clients = time.process_time() - own
-        following = _processor(server) - before
-    delays.sort()
+        count = rows // 20
+        single, singly = _measure(port, server, "single", "application/json", _singles(count, sensors), 1)
+        things, thing = _measure_things(port, server, _datastreams(port, server), count)
+        lines, _ = _measure(
+            port, server, "lines", "application/x-ndjson", _lines(rows // 4, sensors, 1_000), 1_000
+        )
+        arrow, _ = _measure(port, server, "arrow", ARROW, arrow_bodies(rows, sensors, 10_000), 10_000)
+        with http_browser.browser() as page:
+            followed = _follow(port, server, sensors, page)
+    delays = sorted(followed.delays)
     half, most = delays[len(delays) // 2], delays[int(len(delays) * 0.99)]
-    targets = (
+    targets = [
         Target("single readings, FROST's published rate over ours", FROST / _rate(single), 1.0),
         Target("single Observations, FROST's published rate over ours", FROST / _rate(things), 1.0),
-        Target("200 subscribers, p99 from sending to receiving, in seconds", most, 1.0),
-    )
+        Target(f"{SUBSCRIBERS} subscribers, p99 from sending to receiving, in seconds", most, 1.0),
+    ]
+    if followed.drawn is not None:
+        slowest = max(followed.drawn)
+        targets.append(Target("p99 from sending to drawn in a browser beside them, in seconds", slowest, 1.0))
     notes = (
         f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, with all that ran beside",
-        f"processor time of the server for one reading a request: {1_000 * each:.2f} ms, so at most {1 / each:,.0f} a second",
-        f"and for one Observation a request by SensorThings: {1_000 * each_thing:.2f} ms, {1 / each_thing:,.0f} a second",
+        f"a reading a request: {_said(singly, count)}",
+        f"an Observation a request: {_said(thing, count)}",
         "",
         f"{SUBSCRIBERS} subscribers of {sensors} sensors at 1 Hz for {SECONDS} s, one of them stalled:",
         f"p50 {1_000 * half:.0f} ms, p99 {1_000 * most:.0f} ms from sending a reading to receiving its row "
-        f"({MEASURED} of them look at the clock: {len(delays):,} rows); {stalled or 'no'} rows missing of all",
-        f"processor time of the senders and subscribers: {clients:.1f} s",
-        f"processor time of the server: {following:.1f} s for {SECONDS} s of readings",
+        f"({MEASURED} of them look at the clock: {len(delays):,} rows); {followed.missing or 'no'} rows missing of all",
+        f"processor time of the server: {followed.server:.1f} s for {SECONDS} s of readings; "
+        f"its memory grew by {followed.grown / 2**20:.0f} MiB",
+        _drawn(followed.drawn),
     )
     setting = (
         f"{CONNECTIONS} connections, acknowledged once durable; server and senders share this machine; "
         f"peer: FROST's published {FROST:,} inserts/s, elsewhere"
     )
-    return Result("http", "FROST", setting, (single, things, lines, arrow), targets, notes)
+    return Result("http", "FROST", setting, (single, things, lines, arrow), tuple(targets), notes)
 
 
 def _rate(found: Measurement) -> float:
     return found.rows_in / found.ours
 
 
-# ---- the server ------------------------------------------------------------------------------------------------------
+def _said(sent: Sent, count: int) -> str:
+    return (
+        f"p50 {sent.p50:.1f} ms, p99 {sent.p99:.1f} ms; processor time of the server {1_000 * sent.server / count:.3f} ms, "
+        f"of the sender {1_000 * sent.processor / count:.3f} ms"
+    )
 
 
-@contextmanager
-def _serving(folder: Path) -> Iterator[tuple[int, int]]:
-    names = ("single", "lines", "arrow", "live")
-    (folder / "schema.sql").write_text("".join(SCHEMA.format(name=name) for name in names) + LIVE)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, "-P", "-m", "nilometer.cli.main", "serve", "--data", str(folder)]
-    server = subprocess.Popen([*command, "--http", str(port)], stderr=subprocess.PIPE, text=True)
-    try:
-        assert server.stderr is not None
-        for line in server.stderr:
-            if "HTTP at" in line:
-                break
-        else:
-            raise ResourceError("the server did not start", hint="pip install 'nilometer[server]'")
-        os.set_blocking(server.stderr.fileno(), False)
-        yield port, server.pid
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(30)
-
-
-def _processor(process: int) -> float:
-    """The seconds of processor time that a process has taken."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _path(stream: str) -> str:
-    return f"/api/v1/streams/{stream}/readings"
+def _drawn(delays: list[float] | None) -> str:
+    if delays is None:
+        return "browser: Chromium is not installed"
+    found = sorted(delays)
+    return (
+        f"Chromium, one of the subscribers, on the page of the query: from sending a second of readings to all of it drawn "
+        f"{1_000 * found[len(found) // 2]:.0f} ms in the middle, {1_000 * found[-1]:.0f} ms at most"
+    )
 
 
 # ---- readings --------------------------------------------------------------------------------------------------------
@@ -147,7 +149,8 @@ def _lines(count: int, sensors: int, part: int) -> list[bytes]:
     return [_frame(first, part, sensors).write_ndjson().encode() for first in range(0, count, part)]
 
 
-def _arrow(count: int, sensors: int, part: int) -> list[bytes]:
+def arrow_bodies(count: int, sensors: int, part: int) -> list[bytes]:
+    """Readings in Arrow streams of `part` rows."""
     bodies = []
     for first in range(0, count, part):
         sink = io.BytesIO()
@@ -156,20 +159,21 @@ def _arrow(count: int, sensors: int, part: int) -> list[bytes]:
     return bodies
 
 
-def _measure(port: int, stream: str, kind: str, bodies: Sequence[bytes], part: int) -> Measurement:
-    path = _path(stream)
-    asyncio.run(_send_all(port, path, kind, bodies[:1]))  # opens the stream's log
-    began = time.perf_counter()
-    asyncio.run(_send_all(port, path, kind, bodies))
-    seconds = time.perf_counter() - began
-    sent = len(bodies) * part
-    ledger = json.loads(asyncio.run(_get(port, f"/api/v1/streams/{stream}/ledger")))
-    equal = ledger["appended"] == sent and ledger["duplicate"] == ledger["received"] - sent
-    task = {1: "one reading a request"}.get(part, f"{part:,} readings a request, {kind.split('/')[1][:24]}")
-    return Measurement(task, seconds, sent / FROST, sent, int(ledger["appended"]), equal)
+def _measure(
+    port: int, server: int, stream: str, kind: str, bodies: Sequence[bytes], part: int
+) -> tuple[Measurement, Sent]:
+    path = readings_of(stream)
+    send(port, server, path, kind, bodies[:1])  # opens the stream's log
+    sent = send(port, server, path, kind, bodies)
+    count = len(bodies) * part
+    ledger = get(port, f"/api/v1/streams/{stream}/ledger")
+    equal = ledger["appended"] == count and ledger["duplicate"] == ledger["received"] - count
+    task = "one reading a request" if part == 1 else f"{part:,} readings a request, {FORMS[kind]}"
+    rows_out = int(ledger["appended"])
+    return Measurement(task, sent.seconds, count / FROST, count, rows_out, equal, processor=sent.server), sent
 
 
-def _datastreams(port: int) -> list[int]:
+def _datastreams(port: int, server: int) -> list[int]:
     """As many Datastreams as there are connections, of one Thing. Their numbers."""
     named = {"name": "bench", "description": "bench"}
     one = named | {
@@ -179,12 +183,12 @@ def _datastreams(port: int) -> list[int]:
         "ObservedProperty": named | {"definition": "http://example.org/t"},
     }
     body = json.dumps(named | {"Datastreams": [one] * CONNECTIONS}).encode()
-    asyncio.run(_send_all(port, "/v1.1/Things", "application/json", [body]))
-    found = json.loads(asyncio.run(_get(port, f"/v1.1/Datastreams?$select=id&$top={CONNECTIONS}")))
+    send(port, server, "/v1.1/Things", "application/json", [body])
+    found = get(port, f"/v1.1/Datastreams?$select=id&$top={CONNECTIONS}")
     return [entity["@iot.id"] for entity in found["value"]]
 
 
-def _measure_things(port: int, numbers: Sequence[int], count: int) -> Measurement:
+def _measure_things(port: int, server: int, numbers: Sequence[int], count: int) -> tuple[Measurement, Sent]:
     """Observations one by one, as FROST counts them."""
     bodies = [
         json.dumps(
@@ -196,52 +200,13 @@ def _measure_things(port: int, numbers: Sequence[int], count: int) -> Measuremen
         ).encode()
         for at in range(count)
     ]
-    began = time.perf_counter()
-    asyncio.run(_send_all(port, "/v1.1/Observations", "application/json", bodies))
-    seconds = time.perf_counter() - began
-    found = json.loads(asyncio.run(_get(port, "/v1.1/Observations?$count=true&$top=0")))["@iot.count"]
+    send(port, server, "/v1.1/Observations", "application/json", bodies[:1])
+    sent = send(port, server, "/v1.1/Observations", "application/json", bodies[1:])
+    found = int(get(port, "/api/v1/streams/observations/ledger")["appended"])
+    task, equal = "one Observation a request", found == count
     return Measurement(
-        "one Observation a request, SensorThings", seconds, count / FROST, count, found, found == count
-    )
-
-
-async def _send_all(port: int, path: str, kind: str, bodies: Sequence[bytes]) -> None:
-    work = iter(bodies)
-
-    async def sender() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        try:
-            for body in work:
-                while await _post(reader, writer, path, kind, body) in (429, 503):
-                    await asyncio.sleep(0.05)
-        finally:
-            writer.close()
-
-    await asyncio.gather(*(sender() for _ in range(min(CONNECTIONS, len(bodies)))))
-
-
-async def _post(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str, kind: str, body: bytes
-) -> int:
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
-    writer.write(head.encode() + body)
-    answer = await reader.readuntil(b"\r\n\r\n")
-    length = next(
-        int(line[15:]) for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length:")
-    )
-    await reader.readexactly(length)
-    status = int(answer[9:12])
-    if status not in (200, 201, 429, 503):
-        raise ResourceError(f"the server answered {status}")
-    return status
-
-
-async def _get(port: int, path: str) -> bytes:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
-    answer = await reader.read()
-    writer.close()
-    return answer.partition(b"\r\n\r\n")[2]
+        task, sent.seconds, (count - 1) / FROST, count - 1, found, equal, processor=sent.server
+    ), sent
 
 
 def _seconds_in(line: bytes) -> dict[int, int]:
@@ -257,10 +222,22 @@ def _seconds_in(line: bytes) -> dict[int, int]:
 # ---- answers ---------------------------------------------------------------------------------------------------------
 
 
-async def _follow(port: int, sensors: int) -> tuple[list[float], int]:
-    """All sensors once a second; SUBSCRIBERS follow, one of which never reads. Returns the delays, and how many rows are
-    missing."""
+def _follow(port: int, server: int, sensors: int, page: Browser | None) -> Followed:
+    """All sensors once a second; SUBSCRIBERS follow, one of which never reads, and one of which is the browser."""
+    before, held = processor(server), resident(server)
+    if page is not None:
+        http_browser.watch(page, port, "high", sensors - 1)
     sent: dict[int, float] = {}
+    moments: dict[int, float] = {}
+    delays, missing = asyncio.run(_subscribed(port, sensors, SUBSCRIBERS - (page is not None), sent, moments))
+    drawn = None if page is None else http_browser.delays(page, moments)
+    return Followed(delays, missing, processor(server) - before, resident(server) - held, drawn)
+
+
+async def _subscribed(
+    port: int, sensors: int, subscribers: int, sent: dict[int, float], moments: dict[int, float]
+) -> tuple[list[float], int]:
+    """Send SECONDS seconds of readings to so many subscribers. Returns the delays, and how many rows are missing."""
     delays: list[float] = []
     wanted = sensors * SECONDS
 
@@ -295,16 +272,16 @@ async def _follow(port: int, sensors: int) -> tuple[list[float], int]:
             writer.close()
         return wanted - got
 
-    following = [asyncio.ensure_future(subscriber(number)) for number in range(SUBSCRIBERS)]
+    following = [asyncio.ensure_future(subscriber(number)) for number in range(subscribers)]
     await asyncio.sleep(2)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     begin = time.perf_counter()
     for second in range(SECONDS):
         frame = _frame(second * sensors, sensors, sensors).with_columns(pl.lit(float(second)).alias("pm25"))
-        await asyncio.sleep(max(0.0, begin + second - time.perf_counter()))
-        sent[second] = time.perf_counter()
         body = frame.write_ndjson().encode()
-        await _post(reader, writer, "/api/v1/streams/live/readings", "application/x-ndjson", body)
+        await asyncio.sleep(max(0.0, begin + second - time.perf_counter()))
+        sent[second], moments[second] = time.perf_counter(), time.time()
+        await _post(reader, writer, readings_of("live"), "application/x-ndjson", body)
     writer.close()
     missing = 0
     done, late = await asyncio.wait(following, timeout=30)
@@ -314,3 +291,16 @@ async def _follow(port: int, sensors: int) -> tuple[list[float], int]:
         with suppress(asyncio.CancelledError):
             await task
     return delays or [float("inf")], missing + sum(task.result() for task in done)
+
+
+async def _post(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, path: str, kind: str, body: bytes
+) -> None:
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    answer = await reader.readuntil(b"\r\n\r\n")
+    length = next(
+        int(line[15:]) for line in answer.split(b"\r\n") if line.lower().startswith(b"content-length:")
+    )
+    await reader.readexactly(length)
+    assert answer[9:12] == b"200", answer

@@ -9,15 +9,14 @@ values are compared with those that were sent.
 
 from __future__ import annotations
 
-import asyncio
-import json
 import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import quote
 
-from nilometer.laboratory.benchmarks.http import _arrow, _get, _measure, _processor, _serving
+from nilometer.laboratory.benchmarks.http import ARROW, SCHEMA, arrow_bodies
+from nilometer.laboratory.benchmarks.http_serving import get, processor, readings_of, send, serving
 from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
 
 DATASTREAMS = 400
@@ -35,14 +34,12 @@ def sensorthings(rows: int, sensors: int) -> Result:
     del sensors
     with (
         tempfile.TemporaryDirectory(prefix="nilometer-bench-") as folder,
-        _serving(Path(folder)) as (port, server),
+        serving(Path(folder), SCHEMA) as (port, server),
     ):
-        _measure(
-            port, "arrow", "application/vnd.apache.arrow.stream", _arrow(rows, DATASTREAMS, 10_000), 10_000
-        )
-        began = _processor(server), time.perf_counter()
-        asyncio.run(_ask(port, "Things?$top=1"))
-        first = _processor(server) - began[0], time.perf_counter() - began[1]
+        send(port, server, readings_of("arrow"), ARROW, arrow_bodies(rows, DATASTREAMS, 10_000))
+        began = processor(server), time.perf_counter()
+        get(port, "/v1.1/Things?$top=1")
+        first = processor(server) - began[0], time.perf_counter() - began[1]
         asked = {
             f"last value of {DATASTREAMS} Datastreams": f"Datastreams?$top={DATASTREAMS}&{LAST}",
             f"last ten values of {DATASTREAMS} Datastreams": f"Datastreams?$top={DATASTREAMS}&{TEN}",
@@ -67,15 +64,15 @@ def sensorthings(rows: int, sensors: int) -> Result:
 
 
 def _timed(port: int, server: int, task: str, path: str, rows: int) -> tuple[Measurement, float]:
-    answer = asyncio.run(_ask(port, path))
-    before, began = _processor(server), time.perf_counter()
+    answer = get(port, f"/v1.1/{path}")
+    before, began = processor(server), time.perf_counter()
     for _ in range(REPEATED):
-        asyncio.run(_ask(port, path))
+        get(port, f"/v1.1/{path}")
     seconds = (time.perf_counter() - began) / REPEATED
-    processor = (_processor(server) - before) / REPEATED
-    values = json.loads(answer)["value"]
+    spent = (processor(server) - before) / REPEATED
+    values = answer["value"]
     equal = _right(values, rows) if "Datastreams?" in path else bool(values)
-    return Measurement(task, seconds, None, rows, len(values), equal), processor
+    return Measurement(task, seconds, None, rows, len(values), equal), spent
 
 
 def _right(values: Iterable[dict[str, object]], rows: int) -> bool:
@@ -87,7 +84,3 @@ def _right(values: Iterable[dict[str, object]], rows: int) -> bool:
         if not isinstance(newest, list) or newest[0]["result"] != float(last % 97):
             return False
     return True
-
-
-async def _ask(port: int, path: str) -> bytes:
-    return await _get(port, f"/v1.1/{path}")

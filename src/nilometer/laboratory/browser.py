@@ -4,6 +4,7 @@ so no driver program and no package of its own is needed."""
 from __future__ import annotations
 
 import base64
+import builtins
 import json
 import re
 import shutil
@@ -79,7 +80,9 @@ class Browser:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=PATIENCE) as reply:
             pages = [page for page in json.load(reply) if page["type"] == "page"]
         address = pages[0]["webSocketDebuggerUrl"]
-        self._socket = self._stack.enter_context(connect(address, max_size=64 << 20, compression=None))
+        self._socket = self._stack.enter_context(
+            connect(address, max_size=64 << 20, compression=None, ping_interval=None)
+        )
         for domain in ("Page", "Runtime", "Log", "Network", "Accessibility", "Performance"):
             self.send(f"{domain}.enable")
 
@@ -199,6 +202,9 @@ class Browser:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: builtins.type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
