@@ -1,7 +1,8 @@
 """The field -> a map: all sensors, the regions of phenomena with their members, where they are going, and whom they reach.
 
 The law: every phenomenon with a region is drawn. What is dashed has not come yet. A map shows the phenomena and what is
-around them, or the whole field where there is none. An animation shows the whole field, with a frame for each evaluation.
+around them, or the whole field where there is none. An animation has a frame for each evaluation, and all of them show
+what is around the phenomena of any.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ def draw_field(
 ) -> None:
     """Draw the phenomena of an evaluation; the format follows from the file's name."""
     figure, axes = _canvas(sensors)
-    _frame(axes, name, tick, rows, sensors, coordinates, {}, ahead, around=True)
+    outlooks = [outlook for row in rows if (outlook := ahead(row)) is not None]
+    _frame(axes, name, tick, rows, sensors, coordinates, {}, ahead, _shown(rows, outlooks, sensors))
     figure.savefig(path, dpi=120)
 
 
@@ -100,9 +102,10 @@ def animate_field(
         by_tick.setdefault(row["time"], []).append(row)
     figure, axes = _canvas(sensors)
     trails: dict[str, list[Place]] = {}
+    shown = _shown(history, [], sensors)
 
     def show(tick: int) -> list[Any]:
-        _frame(axes, name, tick, by_tick.get(tick, []), sensors, coordinates, trails, ahead)
+        _frame(axes, name, tick, by_tick.get(tick, []), sensors, coordinates, trails, ahead, shown)
         return []
 
     writer = (FFMpegWriter if path.suffix.lower() == ".mp4" else PillowWriter)(fps=6)
@@ -130,15 +133,14 @@ def _frame(
     coordinates: str | None,
     trails: dict[str, list[Place]],
     ahead: Ahead,
-    *,
-    around: bool = False,
+    shown: tuple[float, float, float, float],
 ) -> None:
     axes.clear()
     xs, ys = zip(*sensors.values(), strict=True)
     axes.scatter(xs, ys, s=14, color=RELAY, edgecolors="#9aa5b1", linewidths=0.5, zorder=2)
     when = ""
     outlooks = {row["id"]: outlook for row in rows if (outlook := ahead(row)) is not None}
-    left, right, low, high = _shown(rows, list(outlooks.values()), (xs, ys), around)
+    left, right, low, high = shown
     axes.set_xlim(left, right)
     axes.set_ylim(low, high)
     for row in rows:
@@ -218,15 +220,14 @@ def _write_reached(axes: Axes, outlooks: Sequence[Outlook]) -> None:
 def _shown(
     rows: Sequence[Mapping[str, Any]],
     outlooks: Sequence[Outlook],
-    field: tuple[Sequence[float], Sequence[float]],
-    around: bool,
+    sensors: Mapping[int | str, Place],
 ) -> tuple[float, float, float, float]:
     """What the axes show: the field, or the phenomena and their surroundings, at least a third of the field."""
     regions = [row["region"] for row in rows] + [outlook.region for outlook in outlooks]
-    corners = [corner for region in regions for ring in rings(region) for corner in ring] if around else []
-    corners += [place for outlook in outlooks for _, place in outlook.reached] if around else []
+    corners = [corner for region in regions for ring in rings(region) for corner in ring]
+    corners += [place for outlook in outlooks for _, place in outlook.reached]
     shown: list[float] = []
-    for side, all_ in enumerate(field):
+    for side, all_ in enumerate(zip(*sensors.values(), strict=True)):
         low, high = min(all_), max(all_)
         span = max(high - low, 1e-9)
         if corners:

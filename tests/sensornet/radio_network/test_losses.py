@@ -1,4 +1,4 @@
-"""Messages that do not arrive: lost on links, dropped by full radios, sent over dead nodes; and what messages cost."""
+"""Messages that do not arrive: lost on links, sent over dead nodes; and what messages cost."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ RADIO = Radio(bytes_per_second=1_000_000, latency=10, packet=100, header=0)
 class World:
     """A line of four nodes, and what became of the messages that were sent over it."""
 
-    def __init__(self, quality: float = 1.0, losses: Losses | None = None, queue: int | None = None) -> None:
+    def __init__(self, quality: float = 1.0, losses: Losses | None = None) -> None:
         topology = linked_topology(4, [(node, node + 1, quality, quality) for node in range(3)])
         self.traffic = TrafficMeter(RADIO)
         self.energy = EnergyMeter(RADIO, Power(sending=2.0, receiving=1.0), 4)
-        self.network = Network(topology, RADIO, Events(), (self.traffic, self.energy), losses, queue)
+        self.network = Network(topology, RADIO, Events(), (self.traffic, self.energy), losses)
         self.arrived: list[tuple[int, int]] = []
         self.lost: list[int] = []
 
@@ -60,20 +60,6 @@ def test_links_lose_packets_and_send_them_again(retries: int, least: float, most
     assert (traffic.messages, traffic.lost) == (2_000, len(world.lost))
     assert world.network.losses is not None
     assert world.network.losses.arrives(0.5) == 1 - 0.5 ** (retries + 1)
-
-
-def test_a_full_radio_drops_one_of_those_that_wait() -> None:
-    world = World(queue=4)
-    for number in range(50):
-        world.send(number)
-    world.network.events.run()
-    # The first is on the air, four wait, and the newest is never the one that is dropped.
-    assert len(world.arrived) == 5
-    kept = [number for number, _ in world.arrived]
-    assert kept == sorted(kept)
-    assert kept[0] == 0
-    assert kept[-1] == 49
-    assert sorted(kept + world.lost) == list(range(50))
 
 
 def test_a_dead_node_sends_and_hears_nothing() -> None:

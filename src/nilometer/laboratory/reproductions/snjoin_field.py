@@ -15,13 +15,12 @@ sensor space" can be read in two ways:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from nilometer.kernels.arrays import Booleans, Floats, Integers
+from nilometer.kernels.arrays import Floats, Integers
 from nilometer.laboratory.central_join import central_answers
 from nilometer.laboratory.phenomenon_updates import PhenomenonRule, Updates, phenomenon_updates
 from nilometer.laboratory.reproductions.snjoin_costs import (
@@ -68,8 +67,11 @@ RADIO_RANGE = 0.1
 EPSILON = 500 * MILLISECOND
 PERIOD = 2 * SECOND
 LARGEST_MESSAGE = 20_000
-RADIO_QUEUE = 16
-"""How many messages may wait for a radio where updates are detected, some 500 tuples; others are dropped at random."""
+LOADS = (0.05, 0.5, 1.25, 5.0)
+"""What the busiest head of SNJoin without feedback has to do, relative to what its processor can do, where updates are
+detected."""
+OVERLOAD = 1.25
+"""The one of them that decides, as in the experiments on one server (snjoin_central.py)."""
 
 WAITING = 3_600 * SECOND
 """How much longer than the longest tour the heads keep their readings. Overloaded radios make messages wait
@@ -98,8 +100,9 @@ FIXED = Ground(None, 0.1)
 
 @dataclass(frozen=True)
 class Point:
-    """One size of the field: the same readings with every head probed (by one table, and by outer joins), and
-    with feedback. `updates` is the number of updates of phenomena per second."""
+    """One size of the field: the same readings with every head probed (by one table, and by outer joins), and with
+    feedback. `updates` is the number of updates of phenomena per second; the `race` says how many of them the joins
+    detect."""
 
     sensors: int
     heads: int
@@ -108,6 +111,7 @@ class Point:
     tuples: int
     exact: bool
     updates: float
+    race: Race
     outer: RunFigures
     everyone: RunFigures
     guided: RunFigures
@@ -137,11 +141,8 @@ class Point:
 class RunFigures:
     """The costs of one run, per tuple where that makes sense.
 
-    `waited` is the mean time that a message waited for radios, in seconds. `updates` is the number per second
-    of the phenomena's updates that could be reported correctly from the answers that had reached the sink
-    when the readings ended; `told` is the number that were reported. `work` is the busiest head's time by
-    Fig. 7's formulas, per tuple of the whole field; `mjoin_work` is the same for outer MJoins in its place.
-    `busy` is the share of time for which the busiest radio sends.
+    `waited` is the mean time that a message waited for radios, in seconds. `busy` is the share of time for which the
+    busiest radio sends.
     """
 
     probes: float
@@ -152,13 +153,24 @@ class RunFigures:
     waited: float
     width: float
     recall: float
-    work: float
-    mjoin_work: float
     busy: float
     notes: int
     overdue: int
-    updates: float
-    told: float
+
+
+@dataclass(frozen=True)
+class Detected:
+    """The updates of phenomena per second that are detected where processors limit the heads, and the share of the
+    readings that is dropped: by the distributed MJoin, by SNJoin, and with feedback."""
+
+    mjoin: float
+    snjoin: float
+    feedback: float
+    dropped: tuple[float, float, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return self.__dict__ | {"dropped": list(self.dropped)}
 
 
 class BusyRadios:
@@ -176,7 +188,12 @@ class BusyRadios:
 
 
 def measure(
-    count: int, seconds: int, strategy: Feedback, seed: int, phenomena: int, ground: Ground = GROWING
+    count: int,
+    seconds: int,
+    strategy: Feedback,
+    seed: int,
+    phenomena: int,
+    ground: Ground = GROWING,
 ) -> Point:
     """All runs over one field."""
     deployment, formation = deploy(count, seed, ground)
@@ -187,7 +204,7 @@ def measure(
     query = JoinQuery(WINDOW, EPSILON, delay, PERIOD)
     expected = central_answers(readings, WINDOW)
     end = 2 * seconds * SECOND
-    true = updates_of(expected, None, end)
+    true = updates_of(expected, end)
     taught = run_join(deployment, query, everything.take(early), strategy, seed=seed).relevance
     # A distributed MJoin probes by selectivity; it knows that of the readings before, as feedback does.
     by_selectivity = selective_tours(deployment.clusters, everything.take(early))
@@ -198,29 +215,35 @@ def measure(
         (strategy, taught, False, None),
     ):
         radios = BusyRadios(deployment.radio, deployment.topology.nodes)
-        run = partial(
-            run_join,
+        outcome = run_join(
             deployment,
             query,
             readings,
             each,
             seed=seed,
+            meters=(radios,),
             relevance=relevance,
             outer=outer,
             tours=tours,
         )
-        outcome, shed = run(meters=(radios,)), run(queue=RADIO_QUEUE)
-        found = updates_of(shed.answers, shed.delays, end)
-        runs.append(
-            replace(
-                _summary(outcome, radios, expected, deployment, readings, seconds),
-                updates=found.found_of(true) / seconds,
-                told=len(found) / seconds,
-            )
-        )
+        runs.append(_summary(outcome, radios, expected, readings, seconds))
         outcomes.append(outcome)
     outer_run, everyone, guided = runs
-    complete = outcomes[1]
+    by_mjoin, complete, by_feedback = outcomes
+    race = Race(
+        deployment,
+        query,
+        readings,
+        strategy,
+        taught,
+        by_mjoin,
+        complete,
+        by_feedback,
+        true,
+        end,
+        seconds,
+        seed,
+    )
     return Point(
         count,
         deployment.clusters.count,
@@ -229,29 +252,121 @@ def measure(
         len(readings),
         _equal(complete.answers, expected) and complete.late == complete.overdue == 0,
         len(true) / seconds,
+        race,
         outer_run,
         everyone,
         guided,
     )
 
 
-def updates_of(answers: Answers, delays: Integers | None, end: int) -> Updates:
-    """The phenomena's updates up to `end`, from the answers that the sink had by then (None: all of them)."""
-    known = None if delays is None else answers.tuples.time + delays <= end
-    return phenomenon_updates(*occurrences(answers, known), UPDATES, until=end)
+@dataclass(frozen=True, eq=False)
+class Race:
+    """The three distributed joins over the same readings, where heads drop what their processors have no time for.
+
+    "Some input tuples are dropped randomly" (section 7.2): of the readings a random share gets in, as large as the busiest
+    head has time for. Those that get in are joined as ever, so that a distributed MJoin has the answers that SNJoin has
+    for as many readings, whatever the order in which it probes. `outer`, `everyone` and `guided` are what the heads do if nothing
+    is dropped.
+    """
+
+    deployment: Deployment
+    query: JoinQuery
+    readings: Readings
+    strategy: Feedback
+    taught: tuple[Floats, ...]
+    outer: JoinRunResult
+    everyone: JoinRunResult
+    guided: JoinRunResult
+    true: Updates
+    end: int
+    seconds: int
+    seed: int
+
+    def slowness(self, load: float) -> float:
+        """Microseconds for a unit of Fig. 13 with which the busiest head of SNJoin has that load."""
+        return load * self.seconds * SECOND / max(float(self.works(self.everyone).sum(axis=0).max()), 1e-9)
+
+    def works(self, outcome: JoinRunResult) -> Floats:
+        """For each head the work that grows with the tuples, and that which grows with the matches: Fig. 7 with Fig. 13's
+        constants, and sums in place of products."""
+        return np.array(
+            [
+                (
+                    (each.probes + each.inserted) * (HASH + COLLISION * each.peak_distinct / BUCKETS),
+                    each.matches * (SEPARATION + 2 * FORMATION),
+                )
+                for each in outcome.heads
+            ]
+        ).T
+
+    def works_of_mjoin(self) -> Floats:
+        """The same with a table for each sensor: all are probed, and each has a cell in the result, even if it is NULL."""
+        clusters = self.deployment.clusters
+        members = np.bincount(clusters.places()[clusters.head_of >= 0], minlength=clusters.count)
+        tables = members * (PROBE + COLLISION * distinct_of_one(self.readings) / BUCKETS + FORMATION)
+        tuples = np.array([each.probes + each.inserted for each in self.outer.heads])
+        return np.stack((tuples * (HASH + tables), np.zeros(clusters.count)))
+
+    def detected(self, slowness: float) -> Detected:
+        """What they detect with such processors."""
+        time = self.seconds * SECOND / slowness
+        shares = [
+            share_for(works, time)
+            for works in (self.works_of_mjoin(), self.works(self.everyone), self.works(self.guided))
+        ]
+        draws = np.random.default_rng((self.seed, 8)).random(len(self.readings))
+        admitted = [self.readings.take(draws < share) for share in shares]
+        answers = [central_answers(some, WINDOW) for some in admitted[:2]]
+        answers.append(
+            run_join(
+                self.deployment,
+                self.query,
+                admitted[2],
+                self.strategy,
+                seed=self.seed,
+                relevance=self.taught,
+            ).answers
+        )
+        mjoin, snjoin, feedback = (
+            updates_of(each, self.end).found_of(self.true) / self.seconds for each in answers
+        )
+        return Detected(mjoin, snjoin, feedback, (1 - shares[0], 1 - shares[1], 1 - shares[2]))
 
 
-def occurrences(answers: Answers, known: Booleans | None = None) -> tuple[Integers, Integers, Integers]:
+def share_for(works: Floats, time: float) -> float:
+    """The largest share of the readings for which every head has time. Tuples grow with the share, and matches with its
+    square.
+
+    >>> share_for(np.array([[10.0], [0.0]]), 5.0), share_for(np.array([[0.0, 1.0], [16.0, 1.0]]), 4.0)
+    (0.5, 0.5)
+    """
+    tuples, matches = works
+    root: Floats = np.sqrt(tuples**2 + 4 * matches * time)
+    least = float(np.min(2 * time / np.maximum(tuples + root, 1e-9)))
+    return min(1.0, least)
+
+
+def distinct_of_one(readings: Readings) -> float:
+    """How many distinct values a sensor has in a window, on the average."""
+    held = np.unique(np.stack((readings.stream, readings.time // WINDOW, readings.value)), axis=1)
+    windows = np.unique(held[:2], axis=1)
+    return float(held.shape[1]) / max(1, int(windows.shape[1]))
+
+
+def updates_of(answers: Answers, end: int) -> Updates:
+    """The phenomena's updates up to `end`, from the answers."""
+    return phenomenon_updates(*occurrences(answers), UPDATES, until=end)
+
+
+def occurrences(answers: Answers) -> tuple[Integers, Integers, Integers]:
     """The times, values and streams of the readings that answers tell of: probing tuples and their matches, each
-    reading once. `known` selects answers."""
+    reading once."""
     tuples, matches = answers.tuples, answers.matches
-    ours = np.ones(len(tuples), dtype=np.bool_) if known is None else known
-    told = ours[matches.probe]
     rows = np.stack(
         (
-            np.concatenate((tuples.time[ours], matches.time[told])),
-            np.concatenate((tuples.value[ours], tuples.value[matches.probe[told]])),
-            np.concatenate((tuples.stream[ours], matches.stream[told])),
+            np.concatenate((tuples.time, matches.time)),
+            np.concatenate((tuples.value, tuples.value[matches.probe])),
+            np.concatenate((tuples.stream, matches.stream)),
         )
     )
     order = np.lexsort(rows)
@@ -300,14 +415,12 @@ def _summary(
     outcome: JoinRunResult,
     radios: BusyRadios,
     expected: Answers,
-    deployment: Deployment,
     readings: Readings,
     seconds: int,
 ) -> RunFigures:
     tuples = max(1, len(readings))
     traffic = outcome.between_heads
     probe = outcome.traffic.get("probe", Traffic())
-    work, mjoin_work = _work(outcome, deployment, readings)
     return RunFigures(
         outcome.probes / tuples,
         float(probe.hops),
@@ -317,31 +430,10 @@ def _summary(
         traffic.waited / max(1, traffic.messages) / SECOND,
         outcome.answers.matches.sublists / max(1, len(expected.tuples)),
         recall(outcome.answers, expected),
-        work / tuples,
-        mjoin_work / tuples,
         float(radios.microseconds.max()) / (seconds * SECOND),
         outcome.notes,
         outcome.overdue,
-        0.0,
-        0.0,
     )
-
-
-def _work(outcome: JoinRunResult, deployment: Deployment, readings: Readings) -> tuple[float, float]:
-    """Microseconds (Fig. 13 prints no unit) of the busiest head, with one table and with a table for each
-    stream."""
-    members: Integers = np.bincount(deployment.clusters.places()[deployment.clusters.head_of >= 0])
-    held = np.unique(np.stack((readings.stream, readings.time // WINDOW, readings.value)), axis=1)
-    windows = np.unique(held[:2], axis=1)
-    distinct = held.shape[1] / max(1, windows.shape[1])
-    one, each = [], []
-    for counts, streams in zip(outcome.heads, members.tolist(), strict=True):
-        probes = counts.probes + counts.inserted
-        collisions = COLLISION * counts.peak_distinct / BUCKETS
-        # A stream and a time for each occurrence; outer joins give every stream a cell, even if it is NULL.
-        one.append(probes * (HASH + collisions) + counts.matches * (SEPARATION + 2 * FORMATION))
-        each.append(probes * (HASH + streams * (PROBE + COLLISION * distinct / BUCKETS + FORMATION)))
-    return max(one), max(each)
 
 
 def _equal(found: Answers, expected: Answers) -> bool:

@@ -16,11 +16,12 @@ SIDE = 5
 BOARD_GAP = 10 * MILLISECOND
 SWEEP = 20 * SECOND
 """The time in which the heat goes over the board and back."""
-SPAN = 100
-"""The number of values that one sensor of the board takes in a sweep: Fig. 13's Distinct 1."""
-GRADIENT = 80
-"""The number of values by which a column of the board is warmer than the one before. All columns together
-have some 420 values; Fig. 13 has 494."""
+SPAN = 130
+"""The number of values that one sensor of the board takes in a sweep. In a window of 10 s it has 100 of them, Fig. 13's
+Distinct 1."""
+GRADIENT = 95
+"""The number of values by which a column of the board is warmer than the one before. All 25 sensors have 495 values in a
+window; Fig. 13 has 494."""
 
 PHENOMENA = 12
 DISTINCT = 100

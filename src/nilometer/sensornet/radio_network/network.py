@@ -108,8 +108,7 @@ class _Sending:
 
 
 class Network:
-    """The nodes' radios and the routes between them. `dead` are the nodes that send and hear nothing any more. If more than
-    `queue` messages wait for a radio, a random one of them is dropped (None: all may wait)."""
+    """The nodes' radios and the routes between them. `dead` are the nodes that send and hear nothing any more."""
 
     def __init__(
         self,
@@ -118,7 +117,6 @@ class Network:
         events: Events,
         meters: tuple[Meter, ...] = (),
         losses: Losses | None = None,
-        queue: int | None = None,
     ) -> None:
         self.topology = topology
         self.radio = radio
@@ -129,10 +127,8 @@ class Network:
         self._routes: dict[int, Routes] = {}
         self._paths: dict[tuple[int, int], tuple[int, ...]] = {}
         self._links: dict[tuple[int, int], tuple[float, ...]] = {}
-        self._queue = queue
         self._busy = [False] * topology.nodes
         self._waiting: list[list[_Sending]] = [[] for _ in range(topology.nodes)]
-        self._random = np.random.default_rng(11)
 
     def routes(self, source: int) -> Routes:
         """The routes from a node, computed on first use."""
@@ -221,12 +217,9 @@ class Network:
 
     def _enqueue(self, node: int, sending: _Sending) -> None:
         """Send now if the radio is free, otherwise after those that wait."""
-        waiting = self._waiting[node]
-        waiting.append(sending)
+        self._waiting[node].append(sending)
         if not self._busy[node]:
             self._next(node)
-        elif self._queue is not None and len(waiting) > self._queue:
-            waiting.pop(int(self._random.integers(0, len(waiting) - 1))).dropped()
 
     def _next(self, node: int) -> None:
         """Begin with the message that has waited longest."""

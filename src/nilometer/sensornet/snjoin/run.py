@@ -106,7 +106,6 @@ def run_join(
     relevance: tuple[Floats, ...] = (),
     outer: bool = False,
     tours: Sequence[Integers] | None = None,
-    queue: int | None = None,
 ) -> JoinRunResult:
     """Run the join over fixed clusters until all readings have been answered.
 
@@ -114,8 +113,8 @@ def run_join(
     `skews` says how far each head's clock is ahead. `meters` are told every message except the readings'.
     `relevance` is what heads learned in an earlier run. With `outer`, messages have the size of an outer
     join's rows, as a distributed MJoin sends them; the answers are the same. `tours` gives, for each head, the
-    order in which its tuples visit the others (None: always the nearest). `queue` is the number of messages that may
-    wait for a radio (None: all); others are dropped at random. The seed decides the draws of the feedback.
+    order in which its tuples visit the others (None: always the nearest). The seed decides
+    the draws of the feedback.
     """
     clusters = deployment.clusters
     if len(readings) and np.any(clusters.head_of[readings.stream] == NO_HEAD):
@@ -124,7 +123,7 @@ def run_join(
     if arrivals is not None and len(arrivals):
         start = min(start, int(arrivals.min()))
     meter = TrafficMeter(deployment.radio)
-    network = Network(deployment.topology, deployment.radio, Events(start), (meter, *meters), queue=queue)
+    network = Network(deployment.topology, deployment.radio, Events(start), (meter, *meters))
     options = JoinOptions(strategy or EveryHead(), seed, arrivals, skews, relevance, outer, tours)
     work = JoinWork(network, deployment.sink, query, readings, meter, options=options)
     work.open(clusters, start - 1)
