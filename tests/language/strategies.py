@@ -299,6 +299,12 @@ def _piece(option: Option, piece: OptionKind | str) -> st.SearchStrategy[object]
             return column_names
         case OptionKind.LIST:
             return st.lists(numbers, min_size=1, max_size=3).map(lambda found: ast.Amounts(tuple(found)))
+        case OptionKind.SHAPES:
+            amounts = st.lists(numbers, min_size=1, max_size=3).map(lambda found: ast.Amounts(tuple(found)))
+            shapes = st.lists(st.builds(ast.Shape, st.text(max_size=4), amounts), min_size=1, max_size=3)
+            several = shapes.map(lambda found: ast.Shapes(tuple(found)))
+            sources = st.integers(-INT_MAXIMUM, INT_MAXIMUM) | st.text(max_size=4)
+            return amounts | several | st.builds(ast.ShapeOf, sources, st.text(max_size=4)) | column_names
         case _:
             return st.just(ast.Word(piece))
 

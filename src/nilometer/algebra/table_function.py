@@ -22,8 +22,8 @@ from nilometer.types import Column, OwnWindow, Schema, Type, qualified
 
 
 class OptionKind(StrEnum):
-    """The value after an option's word: none, a number, a whole number, a length of time, a distance, a name, or
-    numbers in parentheses."""
+    """The value after an option's word: none, a number, a whole number, a length of time, a distance, a name,
+    numbers in parentheses, or shapes: numbers in parentheses, or several such with a name each."""
 
     FLAG = "FLAG"
     NUMBER = "NUMBER"
@@ -32,6 +32,7 @@ class OptionKind(StrEnum):
     DISTANCE = "DISTANCE"
     NAME = "NAME"
     LIST = "LIST"
+    SHAPES = "SHAPES"
 
 
 _NUMERIC = (OptionKind.NUMBER, OptionKind.WHOLE, OptionKind.DURATION, OptionKind.DISTANCE)
@@ -48,6 +49,22 @@ REQUIRED: Final = _Required.REQUIRED
 OptionValue = bool | int | float | str | None | tuple["OptionValue", ...]
 """A bound value. Lengths of time are microseconds, distances have the unit of the stream's coordinates (metres for
 WGS84); an option of several pieces has one value for each."""
+
+
+def shape_names(value: OptionValue) -> tuple[str, ...]:
+    """The names of shapes; none of a single one."""
+    pairs = value if isinstance(value, tuple) else ()
+    return tuple(str(pair[0]) for pair in pairs if isinstance(pair, tuple))
+
+
+def shapes_of(value: OptionValue) -> tuple[tuple[float, ...], ...]:
+    """The numbers of each shape.
+
+    >>> shapes_of((1.0, 2.0)), shapes_of((("a", (1.0, 2.0)), ("b", (3.0, 4.0))))
+    (((1.0, 2.0),), ((1.0, 2.0), (3.0, 4.0)))
+    """
+    assert isinstance(value, tuple)
+    return tuple(pair[1] for pair in value) if shape_names(value) else (value,)  # type: ignore[index,misc]
 
 
 @dataclass(frozen=True)
@@ -141,6 +158,10 @@ class Option:
                 return whole and kind in _NUMERIC and self.in_bounds(value)
             case str():
                 return kind is OptionKind.NAME
+            case tuple() if kind is OptionKind.SHAPES and not shape_names(value):
+                return all(self._allows(OptionKind.NUMBER, v) for v in value)
+            case tuple() if kind is OptionKind.SHAPES:
+                return all(self._allows(OptionKind.LIST, shape) for shape in shapes_of(value))
             case tuple():
                 return kind is OptionKind.LIST and all(self._allows(OptionKind.NUMBER, v) for v in value)
             case _:

@@ -44,6 +44,8 @@ class Data:
     files: dict[str, FileSet] = field(default_factory=dict)
     appended: dict[str, list[Entry]] = field(default_factory=dict)
     base: Path | None = None
+    attached: bool = True
+    """Whether the files of the directory are attached. They are so after schema.sql was read."""
     _read: dict[str, list[Entry]] = field(default_factory=dict)
     _once: dict[str, tuple[list[Entry], list[Entry]]] = field(default_factory=dict)
     dead_letters: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -62,7 +64,7 @@ class Data:
     def attach_directory(self, directory: Path, catalog: Catalog) -> None:
         """Attach the file of every stream in the directory, by name: `river.csv`, `River.jsonl` ...; or a
         directory `river` with several files."""
-        self.base = directory
+        self.base, self.attached = directory, True
         by_name: dict[str, list[Path]] = {}
         folders: dict[str, list[Path]] = {}
         for path in sorted(directory.iterdir()):

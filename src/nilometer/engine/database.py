@@ -17,6 +17,7 @@ from nilometer.engine.data import Data
 from nilometer.engine.declaration import columns_text, form_text
 from nilometer.engine.declare import sensor_of, snee_streams, stream_of, table_of
 from nilometer.engine.definition import query_definition
+from nilometer.engine.examples import installed
 from nilometer.engine.functions import check_code, function_of, function_rows
 from nilometer.engine.hosts import host_name
 from nilometer.engine.models import create_model, drop_model, is_model, model_rows, write_model
@@ -25,6 +26,7 @@ from nilometer.engine.query import Query
 from nilometer.engine.reactions import reaction_of, show_alerts, show_decisions
 from nilometer.errors import ConfigurationError, DataError, NilometerError, UnsupportedError
 from nilometer.language import ast, parse, parse_script, print_statement
+from nilometer.live.kept_examples import HOLDERS, forget
 from nilometer.memory import give
 from nilometer.redaction import redacted
 from nilometer.settings_file import apply_settings
@@ -200,6 +202,8 @@ class Database:
                 case ast.Drop(kind=kind, name=name, if_exists=if_exists, stream=stream):
                     check_drop(self.catalog, kind, str(name))
                     self.catalog.drop(kind, name, if_exists, stream)
+                    if kind in HOLDERS and self.data.base is not None:
+                        forget(self.data.base, str(name))
                 case ast.Show(kind=kind):
                     return self.show(kind)
                 case ast.Explain(query=query, stage=stage, verbose=verbose):
@@ -276,10 +280,13 @@ class Database:
         text: str,
         parameters: Mapping[str, Any],
     ) -> None:
+        examples = installed(self, name, query, text)
+        query = examples.tree
         everything = ast.Select((ast.SelectItem(ast.Star()),), (ast.ExtentSource(name),))
         read = ast.With((ast.CommonTable(name, columns, query, span=query.span),), everything)
         Query(self, text, read, parameters)  # a view that does not bind is refused when it is declared
         self.catalog.add_view(ViewDefinition(name, print_statement(query), columns))
+        examples.keep(self, name)
 
     def _add_phenomenon(
         self, created: ast.CreatePhenomenon, text: str, parameters: Mapping[str, Any]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nilometer.catalog import QueryDefinition
+from nilometer.engine.examples import installed
 from nilometer.engine.models import check_lengths
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError
@@ -20,12 +21,14 @@ def query_definition(
     database: Database, statement: ast.CreateQuery, text: str, parameters: Mapping[str, Any]
 ) -> QueryDefinition:
     """A standing query as it is declared."""
-    name, query = statement.name, statement.query
+    name, examples = statement.name, installed(database, statement.name, statement.query, text)
+    query = examples.tree
     found = Query(database, text, query, parameters).standing()
     check_lengths(database, query, found.logical)
     streams = [node.stream for node in logical.walk_plan(found.logical) if isinstance(node, logical.Acquire)]
     if any(stream.name.lower() == name.lower() for stream in streams):
         raise ConfigurationError(f"'{name}' cannot read itself", hint="give one of them another name")
+    examples.keep(database, name)
     delay = max((stream.delay for stream in streams), default=0)
     columns = tuple(found.schema.columns)
     return QueryDefinition(

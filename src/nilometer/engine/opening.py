@@ -147,7 +147,7 @@ def _open_directory(database: Database, directory: Path, *, kept: bool) -> None:
             detail=f"found {found}",
             hint="declare the streams there: CREATE STREAM river (depth INT) SENSED EVERY 15 MINUTES;",
         )
-    database.data.base = directory
+    database.data.base, database.data.attached = directory, False
     script = read_script(schema)
     try:
         if kept:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from nilometer.engine.accounts import with_unanswered
+from nilometer.engine.examples import written_out
 from nilometer.engine.hosts import HOSTS, host_name
 from nilometer.engine.placing import PLACEMENT_STAGES, placement_of, stage_text
 from nilometer.errors import ConfigurationError, NilometerError
@@ -66,6 +67,7 @@ class Query:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+        object.__setattr__(self, "tree", written_out(self.database, self.tree, self.text))
         _ = self.logical  # errors are reported when the query is made, not when it is first run
 
     def with_profile(self, profile: str) -> Query:

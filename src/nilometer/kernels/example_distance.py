@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numba
+import numpy as np
 
 from nilometer.kernels.left_profile import normalise
 
@@ -32,15 +33,17 @@ def compare(columns, example, raw, means, scales, found):  # type: ignore[no-unt
 
 
 @numba.njit(cache=True)
-def pick(sources, begins, length, most, kept):  # type: ignore[no-untyped-def]
-    """Of rows by source and distance, keeps the first `most` of each source that overlap none kept before."""
-    start = 0
-    for row in range(len(sources)):
-        if row > 0 and sources[row] != sources[row - 1]:
-            start = row
-        taken, free = 0, True
-        for earlier in range(start, row):
-            if kept[earlier]:
-                taken += 1
-                free &= abs(begins[row] - begins[earlier]) >= length
-        kept[row] = free and taken < most
+def pick(groups, begins, lengths, most, kept):  # type: ignore[no-untyped-def]
+    """Of rows by group and distance, keeps the first `most` of each group that overlap none kept before. All rows of a
+    group have one length."""
+    taken = 0
+    begun = np.empty(most, dtype=np.int64)
+    for row in range(len(groups)):
+        if row > 0 and groups[row] != groups[row - 1]:
+            taken = 0
+        kept[row] = taken < most
+        for earlier in range(taken):
+            kept[row] = kept[row] and abs(begins[row] - begun[earlier]) >= lengths[row]
+        if kept[row]:
+            begun[taken] = begins[row]
+            taken += 1

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from nilometer.algebra.table_function import Choice, Option, OptionKind, TableFunction
 from nilometer.language import ast
-from nilometer.language.cursor import FLOAT, INT, Cursor
+from nilometer.language.cursor import FLOAT, INT, STRING, Cursor
 from nilometer.language.parse_expressions import parse_name, parse_number
 from nilometer.language.parse_windows import parse_duration
 from nilometer.language.vocabulary import DISTANCE_UNITS
@@ -73,7 +73,7 @@ def _refuse_second(cursor: Cursor, word: str, chosen: str) -> None:
 
 
 def _setting(cursor: Cursor, option: Option, start: int) -> ast.Setting:
-    values: list[ast.Amount | ast.Amounts | ast.Name | ast.Word] = []
+    values: list[ast.Amount | ast.Amounts | ast.Shapes | ast.ShapeOf | ast.Name | ast.Word] = []
     for piece in option.pieces:
         if isinstance(piece, OptionKind):
             values.append(_value(cursor, option, piece))
@@ -82,7 +82,9 @@ def _setting(cursor: Cursor, option: Option, start: int) -> ast.Setting:
     return ast.Setting(option.word, tuple(values), option.positional, span=cursor.span_from(start))
 
 
-def _value(cursor: Cursor, option: Option, kind: OptionKind) -> ast.Amount | ast.Amounts | ast.Name:
+def _value(
+    cursor: Cursor, option: Option, kind: OptionKind
+) -> ast.Amount | ast.Amounts | ast.Shapes | ast.ShapeOf | ast.Name:
     match kind:
         case OptionKind.DURATION:
             return parse_duration(cursor)
@@ -91,14 +93,57 @@ def _value(cursor: Cursor, option: Option, kind: OptionKind) -> ast.Amount | ast
         case OptionKind.NAME:
             return parse_name(cursor)
         case OptionKind.LIST:
-            start = cursor.expect("(").start
-            numbers = [_number(cursor, option, OptionKind.NUMBER)]
-            while cursor.accept(","):
-                numbers.append(_number(cursor, option, OptionKind.NUMBER))
-            cursor.expect(")")
-            return ast.Amounts(tuple(numbers), span=cursor.span_from(start))
+            return _numbers(cursor, option)
+        case OptionKind.SHAPES:
+            return _shapes(cursor, option)
         case _:
             return _number(cursor, option, kind)
+
+
+def _numbers(cursor: Cursor, option: Option) -> ast.Amounts:
+    start = cursor.expect("(").start
+    numbers = [_number(cursor, option, OptionKind.NUMBER)]
+    while cursor.accept(","):
+        numbers.append(_number(cursor, option, OptionKind.NUMBER))
+    cursor.expect(")")
+    return ast.Amounts(tuple(numbers), span=cursor.span_from(start))
+
+
+def _shapes(cursor: Cursor, option: Option) -> ast.Amounts | ast.Shapes | ast.ShapeOf | ast.Name:
+    """`(1, 2, 1)`, `('spike' (0, 4, 0), 'step' (0, 1))`, `OF 7 AT 'time'`, or the name of a table."""
+    start = cursor.token.start
+    if (
+        cursor.at("OF")
+        and cursor.peek().kind in (INT, STRING)
+        or (cursor.at("OF") and cursor.peek().key == "-")
+    ):
+        cursor.advance()
+        source: int | str
+        if cursor.token.kind is STRING:
+            source = cursor.string()
+        else:
+            negative = cursor.accept("-")
+            source = int(parse_number(cursor, negative=bool(negative)))
+        cursor.expect("AT")
+        return ast.ShapeOf(source, cursor.string(), span=cursor.span_from(start))
+    if cursor.at_name():
+        return parse_name(cursor)
+    if not cursor.at("("):
+        cursor.fail("an example", hint=option.hint)
+    if cursor.peek().kind is not STRING:
+        return _numbers(cursor, option)
+    cursor.expect("(")
+    shapes = [_shape(cursor, option)]
+    while cursor.accept(","):
+        shapes.append(_shape(cursor, option))
+    cursor.expect(")")
+    return ast.Shapes(tuple(shapes), span=cursor.span_from(start))
+
+
+def _shape(cursor: Cursor, option: Option) -> ast.Shape:
+    start = cursor.token.start
+    name = cursor.string()
+    return ast.Shape(name, _numbers(cursor, option), span=cursor.span_from(start))
 
 
 def _number(cursor: Cursor, option: Option, kind: OptionKind) -> ast.Amount:

@@ -164,12 +164,16 @@ def _setting(setting: ast.Setting) -> str:
     return ", " + " ".join(values) if setting.positional else " " + " ".join([setting.word, *values])
 
 
-def _value(value: ast.Amount | ast.Amounts | ast.Name | ast.Word) -> str:
+def _value(value: ast.Node) -> str:
     match value:
         case ast.Amount():
             return amount(value)
         case ast.Amounts(items):
             return f"({', '.join(map(amount, items))})"
+        case ast.Shapes(shapes):
+            return f"({', '.join(f'{string(shape.name)} {_value(shape.values)}' for shape in shapes)})"
+        case ast.ShapeOf(source, time):
+            return f"OF {string(source) if isinstance(source, str) else source} AT {string(time)}"
         case ast.Name():
             return print_expression(value)
         case ast.Word(text):

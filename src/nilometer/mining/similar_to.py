@@ -1,8 +1,9 @@
 """SIMILAR_TO: a stream -> the subsequences within a distance of an example; NEAREST k: windows of the nearest ones.
 
-The state is the last m - 1 slots of each source; for NEAREST also the distance of every subsequence in the window:
+The state is the last m - 1 slots of each source, for the longest example; for NEAREST also the distance of every
+subsequence in the window to every example:
 
-    bytes <= sources x 8 (m - 1)         NEAREST: + sources x 24 slots
+    bytes <= sources x 8 (m - 1)         NEAREST: + sources x examples x 32 slots
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Protocol
 import numpy as np
 import polars as pl
 
-from nilometer.algebra.table_function import Frame, FunctionCall
+from nilometer.algebra.table_function import Frame, FunctionCall, shape_names, shapes_of
+from nilometer.kernels.arrays import Floats
 from nilometer.kernels.example_distance import compare, pick
 from nilometer.kernels.left_profile import normalise
 from nilometer.kernels.read_only import read_only
@@ -27,7 +29,7 @@ from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress
 from nilometer.operators.validation import require
 from nilometer.types import Schema
 
-_BEGIN, _DISTANCE = "@begin", "@distance"
+_BEGIN, _DISTANCE, _EXAMPLE = "@begin", "@distance", "@example"
 
 
 class ExampleSpec(Protocol):
@@ -78,51 +80,66 @@ class NearestTo:
 
 
 class Comparison:
-    """The last slots of each source, and what the example is compared with next."""
+    """The last slots of each source, and what the examples are compared with next."""
 
     def __init__(self, spec: ExampleSpec) -> None:
-        call, example = spec.call, spec.call["EXAMPLE"]
-        assert isinstance(example, tuple)
-        self.length, self._raw = len(example), call["RAW"] is True
+        call = spec.call
+        shapes = shapes_of(call["EXAMPLE"])
+        self.names = shape_names(call["EXAMPLE"])
+        self.lengths = np.array([len(shape) for shape in shapes], dtype=np.int64)
+        self._longest, self._raw = int(self.lengths.max()), call["RAW"] is True
         self.sequences = Sequences(call, spec.input, None)
-        values = np.array(example, dtype=np.float64)
-        mean, scale = np.zeros(1), np.zeros(1)
-        normalise(values, 0, self.length, self._raw, mean, scale)
-        self._example = (values - mean[0]) * scale[0]
-        self._last = np.full((self.length - 1, 0), np.nan)
+        self._examples = [self._normalised(np.array(shape, dtype=np.float64)) for shape in shapes]
+        self._last = np.full((self._longest - 1, 0), np.nan)
         self._end = 0
 
+    def _normalised(self, values: Floats) -> Floats:
+        mean, scale = np.zeros(1), np.zeros(1)
+        normalise(values, 0, len(values), self._raw, mean, scale)
+        found: Floats = (values - mean[0]) * scale[0]
+        return found
+
     def take(self, end: int) -> Iterator[pl.DataFrame]:
-        """(ID, begin, distance) of the subsequences that end before the slot `end`."""
-        for block in self.sequences.take(end, self.length):
-            before = np.full((self.length - 1, block.cells.shape[1]), np.nan)
+        """(ID, example, begin, distance) of the subsequences that end before the slot `end`."""
+        for block in self.sequences.take(end, self._longest):
+            before = np.full((self._longest - 1, block.cells.shape[1]), np.nan)
             if block.first == self._end:
                 before[:, : self._last.shape[1]] = self._last
             cells = np.vstack([before, block.cells])
-            columns = np.ascontiguousarray(cells.T)
-            found = np.empty(block.cells.T.shape)
-            work = np.empty((2, columns.shape[1]))
-            compare(columns, self._example, self._raw, work[0], work[1], found)
-            self._last, self._end = cells[len(cells) - self.length + 1 :], block.end
-            sources, places = np.nonzero(np.isfinite(found))
-            ids = self.sequences.sources.ids.gather(pl.Series(sources.astype(np.int64)))
-            begins = pl.Series(_BEGIN, places + block.first - self.length + 1).cast(pl.Int64)
-            yield pl.DataFrame([ids.alias(ID), begins, pl.Series(_DISTANCE, found[sources, places])])
+            self._last, self._end = cells[len(cells) - self._longest + 1 :], block.end
+            for number, example in enumerate(self._examples):
+                columns = np.ascontiguousarray(cells[self._longest - len(example) :].T)
+                found = np.empty(block.cells.T.shape)
+                work = np.empty((2, columns.shape[1]))
+                compare(columns, example, self._raw, work[0], work[1], found)
+                sources, places = np.nonzero(np.isfinite(found))
+                ids = self.sequences.sources.ids.gather(pl.Series(sources.astype(np.int64)))
+                yield pl.DataFrame(
+                    [
+                        ids.alias(ID),
+                        pl.Series(_EXAMPLE, np.full(len(sources), number), dtype=pl.Int64),
+                        pl.Series(_BEGIN, places + block.first - len(example) + 1).cast(pl.Int64),
+                        pl.Series(_DISTANCE, found[sources, places]),
+                    ]
+                )
 
     def forget(self) -> None:
         """Drops the sources that have been silent for a whole example."""
-        alive = self.sequences.last_slots >= self._end - self.length - self.sequences.fill
+        alive = self.sequences.last_slots >= self._end - self._longest - self.sequences.fill
         if self._last.shape[1] == len(alive) and self.sequences.sources.worth_forgetting(alive):
             self.sequences.keep(alive)
             self._last = self._last[:, alive]
 
     def named(self, rows: pl.DataFrame, names: tuple[str, ...]) -> pl.DataFrame:
         """The rows with the columns of the answer."""
-        time, id_, begin, distance = names
+        time, id_, *example, begin, distance = names
         every = self.sequences.every
+        lengths = pl.Series(self.lengths).gather(rows[_EXAMPLE])
+        of = pl.Series(self.names, dtype=pl.String)
         return rows.select(
-            ((pl.col(_BEGIN) + self.length) * every).alias(time),
+            ((pl.col(_BEGIN) + lengths) * every).alias(time),
             pl.col(ID).alias(id_),
+            *(of.gather(rows[_EXAMPLE]).alias(name) for name in example),
             (pl.col(_BEGIN) * every).alias(begin),
             pl.col(_DISTANCE).alias(distance),
         )
@@ -138,7 +155,7 @@ class Comparison:
         self.sequences.restore(panes)
         self._end = json.loads(panes["compared"])["end"]
         cells = frames.from_bytes(panes["last"])["cells"].to_numpy()
-        self._last = cells.reshape(self.length - 1, len(cells) // (self.length - 1)).copy()
+        self._last = cells.reshape(self._longest - 1, len(cells) // (self._longest - 1)).copy()
 
 
 class SimilarToLogic:
@@ -167,7 +184,7 @@ class SimilarToLogic:
         rows = own.named(pl.concat(parts), self._names)
         time, id_, *_ = self._names
         nowhere = pl.lit(None, dtype=pl.Int64).alias(POSITION)
-        tagged = rows.sort(time, id_).with_columns(
+        tagged = rows.sort(self._names[:-2]).with_columns(
             pl.col(time).alias(TICK), pl.col(time).alias(TIME), pl.col(id_).alias(ID), nowhere
         )
         return Output(frames.conform(tagged, self._output), no_evaluations())
@@ -192,7 +209,9 @@ class NearestToLogic:
         self._names = tuple(spec.schema.names)
         self._output = frames.window_dtypes(spec.schema)
         id_dtype = frames.dtype(spec.call.id_type.plain)
-        self._held = frames.empty({ID: id_dtype, _BEGIN: pl.Int64(), _DISTANCE: pl.Float64()})
+        self._held = frames.empty(
+            {ID: id_dtype, _EXAMPLE: pl.Int64(), _BEGIN: pl.Int64(), _DISTANCE: pl.Float64()}
+        )
         self._saved = frames.Saved()
         self._nothing = frames.empty(self._output).select(self._names)
 
@@ -209,14 +228,14 @@ class NearestToLogic:
                 continue
             held = pl.concat([self._held, *self._comparison.take(end)])
             self._held = held.filter(pl.col(_BEGIN) >= first)
-            check_kept(3 * self._held.height)
-            ordered = self._held.sort(ID, _DISTANCE, _BEGIN)
+            check_kept(4 * self._held.height)
+            ordered = self._held.sort(ID, _EXAMPLE, _DISTANCE, _BEGIN)
             kept = np.zeros(ordered.height, dtype=np.bool_)
-            sources = ordered[ID].rle_id().cast(pl.Int64).to_numpy()
+            groups = ordered.select(pl.struct(ID, _EXAMPLE).rle_id().cast(pl.Int64))
             pick(
-                read_only(sources),
+                read_only(groups.to_series().to_numpy()),
                 read_only(ordered[_BEGIN].to_numpy()),
-                self._comparison.length,
+                self._comparison.lengths[ordered[_EXAMPLE].to_numpy()],
                 self._nearest,
                 kept,
             )

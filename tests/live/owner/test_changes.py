@@ -282,3 +282,27 @@ def test_a_flipped_bit_in_the_control_log_is_found_and_repaired(tmp_path: Path, 
     assert [name for _, name in ControlLog(tmp_path).declared] == [f"q{n}" for n in range(3) if n != line]
     path.write_bytes(sound + lines[1][:10] + bytes(50) + b"\n")
     assert ControlLog(tmp_path).cut == 61, "sectors that were never written are zeros"
+
+
+def test_the_example_of_a_query_outlives_restarts(tmp_path: Path) -> None:
+    """SIMILAR_TO ... OF: the owner reads the log when the query is installed, and keeps what it found."""
+    database = field(tmp_path)
+    write(tmp_path, 0, 30)
+    with serving(tmp_path):
+        rows = database.sql("SELECT * FROM air").live(start="beginning")
+        assert len([next(rows) for _ in range(58)]) == 58  # the log has them
+        rows.close()
+        like = "SELECT * FROM SIMILAR_TO(air, x, OF 2 AT '2026-01-01T00:09:00Z' LENGTH 5 EVERY 1 MINUTE WITHIN 0.1)"
+        database.execute(f"CREATE QUERY alike STARTING AT BEGINNING AS {like}")
+        found = answered(database, "alike", 4)
+    assert {row["distance"] for row in found} == {0.0}
+    kept = tmp_path / ".nilometer" / "examples" / "alike.json"
+    before = kept.read_bytes()
+    with serving(tmp_path):
+        write(tmp_path, 30, 14)
+        assert len(answered(connect(tmp_path), "alike", 6)) == 6
+        database.execute(f"REPLACE QUERY alike KEEP STATE AS {like.replace('0.1', '0.2')}")
+        assert "keeps its state" in database.told[0]
+        assert kept.read_bytes() != before
+        database.execute("DROP QUERY alike")
+    assert not kept.exists()

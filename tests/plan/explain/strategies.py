@@ -333,6 +333,9 @@ def _option_value(option: Option, kind: OptionKind) -> st.SearchStrategy[OptionV
             return positive
         case OptionKind.LIST:
             return st.lists(numbers, min_size=1, max_size=3).map(tuple)
+        case OptionKind.SHAPES:
+            shape = st.lists(numbers, min_size=1, max_size=3).map(tuple)
+            return shape | st.lists(st.tuples(st.text(max_size=4), shape), min_size=1, max_size=3).map(tuple)
         case _:
             return st.text(min_size=1, max_size=8)
 

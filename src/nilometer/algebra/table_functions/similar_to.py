@@ -1,7 +1,15 @@
 """SIMILAR_TO: subsequences that are like an example (STEAM 7.3, subsequence similarity matching).
 
 The example is a list of m numbers, a subsequence m slots in a row without a gap. Their distance is that of DISCORDS:
-Euclidean between z-normalised values; RAW compares the values as they are.
+Euclidean between z-normalised values; RAW compares the values as they are. Several examples have names, and their rows a
+column `example`.
+
+    (1, 2, 1)                               the numbers
+    ('spike' (0, 4, 0), 'step' (0, 0, 1))   several, which may have different lengths
+    OF 7 AT '2026-03-01T06:00Z' LENGTH 20   the last 20 slots of source 7, up to the one with this time
+    shapes                                  a table with the columns name, position and value
+
+The engine writes the numbers of the last two into the query when it is asked or created (engine/examples.py).
 
     WITHIN e    a stream: every subsequence at distance <= e, when it is complete
     NEAREST k   windows: the k nearest subsequences of each source in the window, no two of which overlap
@@ -22,25 +30,48 @@ from nilometer.algebra.table_function import (
     Refusal,
     TableFunction,
     Windowing,
+    shape_names,
+    shapes_of,
 )
 from nilometer.algebra.table_functions.sequences import EVERY, FILL, refuses_numbers
-from nilometer.types import FLOAT, TIME, Column, Schema
+from nilometer.types import FLOAT, STRING, TIME, Column, Schema
+
+
+LONGEST = 10_000
+"""The numbers of an example."""
+MOST_NUMBERS = 100_000
+"""The numbers of all examples of a query."""
 
 
 def _columns(call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
     return (
         Column("time", TIME),
         Column("id", call.id_type),
+        *((Column("example", STRING),) if shape_names(call["EXAMPLE"]) else ()),
         Column("begin", TIME),
         Column("distance", FLOAT),
     )
 
 
 def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
-    example = call["EXAMPLE"]
-    assert isinstance(example, tuple)
-    if not 2 <= len(example) <= 10_000:
-        return Refusal("an example has 2 to 10,000 numbers", "such as (1, 2.5, 4, 2.5, 1)")
+    names, shapes = shape_names(call["EXAMPLE"]), shapes_of(call["EXAMPLE"])
+    for place, shape in enumerate(shapes):
+        if not 2 <= len(shape) <= LONGEST:
+            which = f"'{names[place]}'" if names else "this one"
+            return Refusal(
+                f"an example has 2 to {LONGEST:,} numbers, and {which} {len(shape):,}",
+                "such as (1, 2.5, 4, 2.5, 1)",
+            )
+    if len(set(names)) < len(names):
+        return Refusal("two examples have the same name", "give each a name of its own")
+    if sum(map(len, shapes)) > MOST_NUMBERS:
+        return Refusal(
+            f"the examples have more than {MOST_NUMBERS:,} numbers", "ask for them in several queries"
+        )
+    if call["LENGTH"] is not None:
+        return Refusal(
+            "LENGTH says how long an example OF a source is; these numbers have a length", "leave it out"
+        )
     if (call["WITHIN"] is None) == (call["NEAREST"] is None):
         return Refusal(
             "SIMILAR_TO needs one of WITHIN and NEAREST",
@@ -63,11 +94,19 @@ _NEAREST = TableFunction(
     options=(
         Option(
             "EXAMPLE",
-            OptionKind.LIST,
+            OptionKind.SHAPES,
             default=REQUIRED,
             positional=True,
             example="(1, 2, 4, 2, 1)",
-            meaning="the numbers to look for",
+            meaning="the numbers to look for, OF 7 AT a time, or a table of examples",
+        ),
+        Option(
+            "LENGTH",
+            OptionKind.WHOLE,
+            least=2,
+            most=LONGEST,
+            example="20",
+            meaning="the slots of an example OF a source",
         ),
         Option(
             "WITHIN",

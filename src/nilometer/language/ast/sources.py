@@ -77,6 +77,29 @@ class Amounts(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Shape(Node):
+    """`'spike' (0, 4, 0)`: numbers with a name."""
+
+    name: str
+    values: Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes(Node):
+    """`('spike' (0, 4, 0), 'step' (0, 0, 1))`: several lists of numbers."""
+
+    items: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeOf(Node):
+    """`OF 7 AT '2026-03-01T06:00Z'`: what a source read up to a time."""
+
+    identifier: int | str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
 class Word(Node):
     """A word between an option's values, in capitals: the BETWEEN of `LEVELS 8 BETWEEN 15 AND 35`."""
 
@@ -91,7 +114,7 @@ class Setting(Node):
     """
 
     word: str
-    values: tuple[Amount | Amounts | Name | Word, ...] = ()
+    values: tuple[Amount | Amounts | Shapes | ShapeOf | Name | Word, ...] = ()
     positional: bool = False
 
 

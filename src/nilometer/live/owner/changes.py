@@ -27,6 +27,7 @@ from nilometer.live.alerts.alert_log import folder_of_alert
 from nilometer.live.audit import note
 from nilometer.live.control import folder_of
 from nilometer.live.identity import identity_of
+from nilometer.live.kept_examples import forget as forget_examples
 from nilometer.live.owner.control_log import CLIENT, SCHEMA, ControlLog, Record
 from nilometer.live.owner.statements import (
     Difference,
@@ -309,6 +310,8 @@ class Changes:
             if self.roster is not None:
                 self.roster.drop(name)
             self._delete(name)
+        if kind in ("QUERY", "VIEW"):
+            forget_examples(self.directory, name)
         if kind == "MODEL":
             # After the record: a drop that was refused leaves the model as it is.
             (self.directory / "models" / f"{name.lower()}.jsonl").unlink(missing_ok=True)

@@ -172,8 +172,19 @@ def _part(
             return length
         case OptionKind.NAME, ast.Name():
             return value.text
-        case OptionKind.LIST, ast.Amounts(items):
+        case OptionKind.LIST | OptionKind.SHAPES, ast.Amounts(items):
             return tuple(_number(context, option, OptionKind.NUMBER, part, setting) for part in items)
+        case OptionKind.SHAPES, ast.Shapes(items=shapes):
+            return tuple(
+                (shape.name, _part(context, what, option, OptionKind.LIST, shape.values, setting))
+                for shape in shapes
+            )
+        case OptionKind.SHAPES, _:
+            context.fail(
+                "this example is read when a query is asked or created, which this is not",
+                setting,
+                hint="write the numbers: (1, 2.5, 4, 2.5, 1)",
+            )
         case _, ast.Amount():
             return _number(context, option, kind, value, setting)
         case _:

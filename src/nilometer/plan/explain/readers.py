@@ -375,8 +375,10 @@ def _setting_value(kind: OptionKind, value: object) -> OptionValue:
     match kind, value:
         case OptionKind.NAME, ast.Name():
             return value.text
-        case OptionKind.LIST, ast.Amounts(items):
+        case OptionKind.LIST | OptionKind.SHAPES, ast.Amounts(items):
             return tuple(_setting_value(OptionKind.NUMBER, part) for part in items)
+        case OptionKind.SHAPES, ast.Shapes(items=shapes):
+            return tuple((shape.name, _setting_value(OptionKind.LIST, shape.values)) for shape in shapes)
         case _, ast.Amount(count=int() | float() as count, unit=unit):
             if kind is OptionKind.DURATION:
                 return round(count * UNITS[unit or "SECONDS"])

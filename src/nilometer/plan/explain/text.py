@@ -15,9 +15,19 @@ from collections.abc import Callable
 
 from nilometer import algebra
 from nilometer.algebra import JoinKind
-from nilometer.algebra.table_function import Choice, Frame, FunctionCall, Option, OptionKind, OptionValue
+from nilometer.algebra.table_function import (
+    Choice,
+    Frame,
+    FunctionCall,
+    Option,
+    OptionKind,
+    OptionValue,
+    shape_names,
+    shapes_of,
+)
 from nilometer.catalog.extents import Extent
 from nilometer.expressions import Call, ColumnReference, Expression, Literal
+from nilometer.language.print_expressions import string
 from nilometer.plan import logical, physical
 from nilometer.plan.explain.analytic import print_analytic
 from nilometer.plan.explain.expressions import print_expression, print_name, print_sort_key
@@ -203,10 +213,17 @@ def _option_value(kind: OptionKind, value: OptionValue) -> str:
             return format_duration(value)
         case OptionKind.NAME, str():
             return print_name(value)
-        case OptionKind.LIST, tuple():
-            return f"({', '.join(map(repr, value))})"
+        case OptionKind.SHAPES, tuple() if names := shape_names(value):
+            shapes = zip(names, shapes_of(value), strict=True)
+            return f"({', '.join(f'{string(name)} ({_numbers(shape)})' for name, shape in shapes)})"
+        case OptionKind.LIST | OptionKind.SHAPES, tuple():
+            return f"({_numbers(value)})"
         case _:
             return repr(value)
+
+
+def _numbers(values: tuple[OptionValue, ...]) -> str:
+    return ", ".join(map(repr, values))
 
 
 def _function_window(window: int | OwnWindow | Frame | None) -> list[str]:

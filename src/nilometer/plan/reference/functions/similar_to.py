@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nilometer.algebra.table_function import Frame
+from nilometer.algebra.table_function import Frame, shape_names, shapes_of
 from nilometer.algebra.table_functions.sequences import slots_of_window
 from nilometer.plan.logical import TableFunction
 from nilometer.plan.reference.functions.discords import normalised, squared
@@ -18,15 +18,16 @@ from nilometer.types import ceil_to
 def similar_to(node: TableFunction, rows: Sequence[Row], first_tick: int | None, watermark: int) -> list[Any]:
     """The rows of a stream, or of windows."""
     call = node.call
-    frame, every, length, within = call.window, call["EVERY"], len(_example(node)), call["WITHIN"]
+    frame, every, within = call.window, call["EVERY"], call["WITHIN"]
     assert isinstance(every, int)
     if not isinstance(frame, Frame):
         assert isinstance(within, float)
         return [
-            Row(end, end, id_, None, _named(node, id_, begin, distance))
+            Row(end, end, id_, None, _named(node, id_, name, begin, end, distance))
             for id_, slots in sequences(node, [row for row in rows if row.time < watermark]).items()
-            for begin, distance in _compared(node, slots)
-            if distance <= within and (end := (begin + length) * every) < watermark
+            for name, example in _examples(node)
+            for begin, distance in _compared(node, example, slots)
+            if distance <= within and (end := (begin + len(example)) * every) < watermark
         ]
     if first_tick is None:
         return []
@@ -38,24 +39,27 @@ def similar_to(node: TableFunction, rows: Sequence[Row], first_tick: int | None,
         assert first is not None
         bag = []
         for id_, slots in sequences(node, [row for row in rows if row.time <= tick - frame.end]).items():
-            taken: list[int] = []
             inside = {slot: value for slot, value in slots.items() if first <= slot < end}
-            for begin, distance in sorted(_compared(node, inside), key=lambda each: (each[1], each[0])):
-                if len(taken) < nearest and all(abs(begin - other) >= length for other in taken):
-                    taken.append(begin)
-                    bag.append(_named(node, id_, begin, distance))
+            for name, example in _examples(node):
+                taken: list[int] = []
+                compared = _compared(node, example, inside)
+                for begin, distance in sorted(compared, key=lambda each: (each[1], each[0])):
+                    if len(taken) < nearest and all(abs(begin - other) >= len(example) for other in taken):
+                        taken.append(begin)
+                        over = (begin + len(example)) * every
+                        bag.append(_named(node, id_, name, begin, over, distance))
         result.append(Evaluation(tick, tuple(bag)))
     return result
 
 
-def _example(node: TableFunction) -> list[float]:
-    example = node.call["EXAMPLE"]
-    assert isinstance(example, tuple)
-    return list(example)  # type: ignore[arg-type]
+def _examples(node: TableFunction) -> list[tuple[str | None, list[float]]]:
+    given = node.call["EXAMPLE"]
+    names = shape_names(given)
+    return [(names[place] if names else None, list(shape)) for place, shape in enumerate(shapes_of(given))]
 
 
-def _compared(node: TableFunction, slots: Slots) -> Iterator[tuple[int, float]]:
-    example, raw = _example(node), node.call["RAW"] is True
+def _compared(node: TableFunction, example: list[float], slots: Slots) -> Iterator[tuple[int, float]]:
+    raw = node.call["RAW"] is True
     wanted = example if raw else normalised(example)
     assert wanted is not None
     for begin in sorted(slots):
@@ -66,8 +70,10 @@ def _compared(node: TableFunction, slots: Slots) -> Iterator[tuple[int, float]]:
                 yield begin, math.sqrt(squared(wanted, shape))  # type: ignore[arg-type]
 
 
-def _named(node: TableFunction, id_: Any, begin: int, distance: float) -> dict[str, Any]:
+def _named(
+    node: TableFunction, id_: Any, name: str | None, begin: int, end: int, distance: float
+) -> dict[str, Any]:
     every = node.call["EVERY"]
     assert isinstance(every, int)
-    end = (begin + len(_example(node))) * every
-    return dict(zip(node.schema.names, (end, id_, begin * every, distance), strict=True))
+    values = end, id_, *(() if name is None else (name,)), begin * every, distance
+    return dict(zip(node.schema.names, values, strict=True))
