@@ -493,7 +493,9 @@ def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
     starts = st.none() | st.just("BEGINNING") | ints
     return st.one_of(
         st.builds(ast.CreateStream, names, columns, durations, st.none(), *options),
-        st.builds(ast.CreateStream, names, columns, st.none(), st.none() | strings, *options),
+        st.builds(
+            ast.CreateStream, names, columns, st.none(), st.none() | strings, *options, st.none() | throughs
+        ),
         st.builds(ast.CreateTable, names, columns, strings, optional_names, optional_durations, *forms),
         st.builds(ast.CreateSensor, identifiers, names, st.none() | st.tuples(floats, floats), attributes),
         st.builds(ast.CopySensors, strings, optional_names),
@@ -531,6 +533,17 @@ def declarations(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement]:
         st.builds(ast.Show, st.sampled_from(SHOW_KINDS)),
         st.builds(ast.Explain, queries(depth), st.none() | st.sampled_from(STAGES), st.booleans()),
     )
+
+
+taken_columns = st.lists(
+    st.builds(ast.ColumnDefinition, names, st.none(), origin=st.none() | origins), min_size=1, max_size=3
+)
+throughs = st.builds(
+    ast.Through,
+    names,
+    taken_columns.map(tuple),
+    st.lists(st.builds(ast.Amount, naturals | floats), max_size=2).map(tuple),
+)
 
 
 def statements(depth: int = DEPTH) -> st.SearchStrategy[ast.Statement | ast.QueryNode]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import time as clock
 from typing import Any
 
@@ -108,3 +110,51 @@ class Mixes(Forgets):
 
 class Reserved(Plain):
     columns = {"time": "TIME"}
+
+
+class Sums(Named):
+    """The sum of every third reading of a source and the two before it; it knows what it has seen of each."""
+
+    inputs = ("FLOAT",)
+    columns = {"total": "FLOAT"}
+    version = "3"
+
+    def __init__(self, many: float = 3) -> None:
+        self.many = many
+        self.seen: dict[str, list[float]] = {}
+
+    def update(self, time: Any, id: Any, x: Any) -> dict[str, Any] | None:  # type: ignore[override]
+        if (x == 13).any():
+            raise ValueError("thirteen")
+        if (x == 666).any():
+            os._exit(3)
+        rows, totals = [], []
+        for row, (source, value) in enumerate(zip(id.tolist(), x.tolist(), strict=True)):
+            seen = self.seen.setdefault(str(source), [])
+            seen.append(value)
+            if len(seen) == self.many:
+                rows.append(row)
+                totals.append(sum(seen))
+                seen.clear()
+        return {"row": np.array(rows, dtype=np.int64), "total": np.array(totals, dtype=np.float64)}
+
+    def snapshot(self) -> bytes:
+        return json.dumps(self.seen).encode()
+
+    def restore(self, state: bytes) -> None:
+        self.seen = json.loads(state)
+
+
+class Doubling(Sums):
+    """Two rows for a reading."""
+
+    def update(self, time: Any, id: Any, x: Any) -> dict[str, Any] | None:
+        rows = np.repeat(np.arange(len(x)), 2)
+        return {"row": rows, "total": x[rows]}
+
+
+class Greedy(Sums):
+    """A state that grows."""
+
+    def snapshot(self) -> bytes:
+        return b" " * 1_000_001

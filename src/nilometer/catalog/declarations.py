@@ -39,7 +39,8 @@ def _check_columns(extent: Extent) -> None:
 def _check_form(extent: Extent) -> None:
     """The columns that are declared FROM somewhere exist, and the paths can be read."""
     for name, origin in extent.form.origins:
-        if extent.column(name) is None:
+        arriving = extent.arriving if isinstance(extent, Stream) else extent
+        if arriving.column(name) is None:
             raise CatalogError(f"'{extent.name}' has no column '{name}' that could come from '{origin}'")
         if is_path(origin):
             parse_path(origin)

@@ -6,7 +6,7 @@ measurement, a `Sensor` is a Thing with a Location, a tuple is an Observation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nilometer.catalog.form import PLAIN, Form
@@ -51,6 +51,15 @@ class Stream:
     def column(self, name: str) -> Column | None:
         """The column of that name; case does not matter."""
         return next((column for column in self.columns if column.name.lower() == name.lower()), None)
+
+    @property
+    def arriving(self) -> Stream:
+        """The stream as its readings arrive: with the columns that the unit before its log takes, if it has one."""
+        through = self.form.through
+        if through is None:
+            return self
+        own = tuple(column for column in self.columns if column.name.lower() in ("time", "id"))
+        return replace(self, columns=(*own, *through.columns), key=(), form=replace(self.form, through=None))
 
     @property
     def id_type(self) -> Type:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from nilometer.catalog.through import Through
+
 KINDS = ("CSV", "JSON")
 """The formats that have options."""
 
@@ -42,12 +44,14 @@ class Format:
 @dataclass(frozen=True, slots=True)
 class Form:
     """`origins`: (column in lower case, field or JSON path). `each`: the path of the array whose items are the
-    readings of a message. `sole_time`: the column that gives the time of data without a field `time`."""
+    readings of a message. `sole_time`: the column that gives the time of data without a field `time`. `through`: the unit
+    before the log, which takes other columns than the stream has."""
 
     origins: tuple[tuple[str, str], ...] = ()
     each: str | None = None
     format: Format | None = None
     sole_time: str | None = None
+    through: Through | None = None
 
     def origin(self, column: str) -> str | None:
         """The field or path that a column was declared FROM."""
@@ -58,6 +62,8 @@ class Form:
         found: dict[str, Any] = {"each": self.each, "sole_time": self.sole_time}
         if self.origins:
             found["origins"] = [list(pair) for pair in self.origins]
+        if self.through is not None:
+            found["through"] = self.through.as_json()
         if self.format is not None:
             found["format"] = {
                 name: value for name, value in asdict(self.format).items() if value not in (None, ())
@@ -77,6 +83,7 @@ class Form:
             found.get("each"),
             format,
             found.get("sole_time"),
+            Through.from_json(found["through"]) if "through" in found else None,
         )
 
 

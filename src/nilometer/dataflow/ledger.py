@@ -66,8 +66,8 @@ class Ledger(Accounts):
 
 @dataclass(frozen=True, slots=True)
 class StreamLedger(Accounts):
-    """received = appended + garbled + future + duplicate + shed. `shed` counts readings that were taken in
-    and then dropped because there was no room."""
+    """received = appended + garbled + future + duplicate + shed + absorbed. `shed` counts readings that were taken in
+    and then dropped because there was no room, `absorbed` those for which a unit before the log gave no row."""
 
     received: int = 0
     appended: int = 0
@@ -75,11 +75,20 @@ class StreamLedger(Accounts):
     future: int = 0
     duplicate: int = 0
     shed: int = 0
+    absorbed: int = 0
 
     @property
     def balanced(self) -> bool:
         """Whether every reading is accounted for once."""
-        return self.received == self.appended + self.garbled + self.future + self.duplicate + self.shed
+        others = self.garbled + self.future + self.duplicate + self.shed + self.absorbed
+        return self.received == self.appended + others
+
+    def as_dict(self) -> dict[str, int]:
+        """The accounts by name; `absorbed` only where there is a unit before the log."""
+        found = Accounts.as_dict(self)
+        return (
+            found if self.absorbed else {name: count for name, count in found.items() if name != "absorbed"}
+        )
 
 
 @dataclass(frozen=True, slots=True)

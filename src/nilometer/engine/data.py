@@ -112,6 +112,7 @@ class Data:
         from nilometer.ingest.readers import find_files, sniff_ids
 
         stream = catalog.stream(name)
+        _refuse_units(stream)
         key = stream.name.lower()
         self._remarks.pop(key, None)
         files = find_files(path)
@@ -146,6 +147,7 @@ class Data:
         from nilometer.dataflow import Batch
         from nilometer.ingest.readers import read_frame
 
+        _refuse_units(stream)
         if isinstance(rows, pl.DataFrame):
             reading = read_frame(rows, stream)
         else:  # their times are microseconds by now
@@ -316,6 +318,16 @@ class Data:
         from nilometer.ingest.readers import read_table
 
         return read_table(table, self.base)
+
+
+def _refuse_units(stream: Stream) -> None:
+    """Files are not read through the unit before a log; a log is."""
+    through = stream.form.through
+    if through is not None:
+        raise DataError(
+            f"the readings of '{stream.name}' come through the unit {through.name}, and a file or frame does not",
+            hint="replay it: PUSHED FROM 'file://readings.csv' THROUGH ...; or read FROM UNIT, which keeps the readings",
+        )
 
 
 def _has_data(directory: Path) -> bool:

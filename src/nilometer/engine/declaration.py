@@ -63,7 +63,23 @@ def statement_of(stream: Stream) -> ast.CreateStream:
         None if stream.future == future_for(stream.delay) else _amount(stream.future),
         None if stream.form.each is None else ast.Origin(stream.form.each),
         None if stream.form.format is None else format_of(stream.form.format),
+        through=_through(stream.form),
     )
+
+
+def _through(form: Form) -> ast.Through | None:
+    through = form.through
+    if through is None:
+        return None
+    columns = tuple(
+        ast.ColumnDefinition(
+            column.name,
+            None,
+            origin=None if (field := form.origin(column.name)) is None else ast.Origin(field),
+        )
+        for column in through.columns
+    )
+    return ast.Through(through.name, columns, tuple(map(ast.Amount, through.numbers)))
 
 
 def _definition(extent: Extent, column: Column) -> ast.ColumnDefinition:
@@ -101,13 +117,15 @@ def _column_text(form: Form, column: Column) -> str:
 
 
 def form_text(extent: Stream | Table) -> str | None:
-    """EACH and FORMAT of an extent, as they are written; None if it has neither."""
+    """THROUGH, EACH and FORMAT of an extent, as they are written; None if it has none of them."""
     from nilometer.language.print_expressions import string
     from nilometer.language.print_forms import print_format
+    from nilometer.language.printer import print_through
 
     each = [] if extent.form.each is None else [f"EACH {string(extent.form.each)}"]
     format = [] if extent.form.format is None else [print_format(format_of(extent.form.format))]
-    return " ".join(each + format) or None
+    through = _through(extent.form)
+    return " ".join(([] if through is None else [print_through(through)]) + each + format) or None
 
 
 def format_of(format: Format) -> ast.Format:

@@ -9,6 +9,7 @@ from typing import NoReturn
 from nilometer.catalog import Sensor, Stream, Table, stream_columns
 from nilometer.catalog.extents import future_for
 from nilometer.engine.declare_forms import form_of
+from nilometer.engine.declare_through import through_of
 from nilometer.errors import CatalogError, NilometerError
 from nilometer.language import ast
 from nilometer.plan.bind.parameters import length_of
@@ -192,7 +193,10 @@ def stream_of(statement: ast.CreateStream, text: str | None) -> Stream:
             for column in declared
         ]
     columns = stream_columns(tuple(declared), _implicit_id(statement))
-    form = form_of(statement.columns, statement.each, statement.format, text)
+    taken = () if statement.through is None else statement.through.columns
+    form = form_of((*statement.columns, *taken), statement.each, statement.format, text)
+    if statement.through is not None:
+        form = replace(form, through=through_of(statement, statement.through, declared, text))
     times = [column.name for column in declared if column.type.kind is Kind.TIME]
     if len(times) == 1 and times[0].lower() != "time":
         form = replace(form, sole_time=times[0])

@@ -93,14 +93,15 @@ def _value(
         case OptionKind.NAME:
             return parse_name(cursor)
         case OptionKind.LIST:
-            return _numbers(cursor, option)
+            return parse_numbers(cursor, option)
         case OptionKind.SHAPES:
             return _shapes(cursor, option)
         case _:
             return _number(cursor, option, kind)
 
 
-def _numbers(cursor: Cursor, option: Option) -> ast.Amounts:
+def parse_numbers(cursor: Cursor, option: Option) -> ast.Amounts:
+    """`(1, 2.5)`."""
     start = cursor.expect("(").start
     numbers = [_number(cursor, option, OptionKind.NUMBER)]
     while cursor.accept(","):
@@ -131,7 +132,7 @@ def _shapes(cursor: Cursor, option: Option) -> ast.Amounts | ast.Shapes | ast.Sh
     if not cursor.at("("):
         cursor.fail("an example", hint=option.hint)
     if cursor.peek().kind is not STRING:
-        return _numbers(cursor, option)
+        return parse_numbers(cursor, option)
     cursor.expect("(")
     shapes = [_shape(cursor, option)]
     while cursor.accept(","):
@@ -143,7 +144,7 @@ def _shapes(cursor: Cursor, option: Option) -> ast.Amounts | ast.Shapes | ast.Sh
 def _shape(cursor: Cursor, option: Option) -> ast.Shape:
     start = cursor.token.start
     name = cursor.string()
-    return ast.Shape(name, _numbers(cursor, option), span=cursor.span_from(start))
+    return ast.Shape(name, parse_numbers(cursor, option), span=cursor.span_from(start))
 
 
 def _number(cursor: Cursor, option: Option, kind: OptionKind) -> ast.Amount:

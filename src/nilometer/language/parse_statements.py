@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nilometer.algebra.table_functions import UNIT
 from nilometer.language import ast
 from nilometer.language.cursor import FLOAT, INT, STRING, WORD, Cursor
 from nilometer.language.parse_calls import parse_moment
 from nilometer.language.parse_expressions import parse_number, starts_query
 from nilometer.language.parse_forms import parse_each, parse_format, parse_origin
+from nilometer.language.parse_options import parse_numbers
 from nilometer.language.parse_phenomena import parse_definition
 from nilometer.language.parse_queries import parse_query
 from nilometer.language.parse_reactions import parse_alert, parse_decision
@@ -60,6 +62,7 @@ def _create_stream(cursor: Cursor, start: int) -> ast.CreateStream:
         cursor.expect("PUSHED")
     if cursor.accept("FROM"):
         url = cursor.string("a URL in single quotes")
+    through = _through(cursor) if every is None and cursor.accept("THROUGH", "THROUGH") else None
     delay = expect = future = None
     key: tuple[str, ...] = ()
     each: ast.Origin | None = None
@@ -87,8 +90,33 @@ def _create_stream(cursor: Cursor, start: int) -> ast.CreateStream:
             break
     span = cursor.span_from(start)
     return ast.CreateStream(
-        name, columns, every, url, delay, key, expect, future, each, format, coordinates, span=span
+        name, columns, every, url, delay, key, expect, future, each, format, coordinates, through, span=span
     )
+
+
+def _through(cursor: Cursor) -> ast.Through:
+    """`form_spectra(energy, channel FROM '$.c' WITH (16, 2.5))`."""
+    start = cursor.token.start
+    unit = unit_name(cursor).values[0]
+    assert isinstance(unit, ast.Name)
+    cursor.expect("(")
+    columns = [_taken(cursor)]
+    while cursor.accept(","):
+        columns.append(_taken(cursor))
+    numbers: tuple[ast.Amount, ...] = ()
+    if cursor.accept("WITH"):
+        given = parse_numbers(cursor, UNIT.option("WITH"))
+        numbers = given.items
+    cursor.expect(")")
+    return ast.Through(unit.text, tuple(columns), numbers, span=cursor.span_from(start))
+
+
+def _taken(cursor: Cursor) -> ast.ColumnDefinition:
+    """A column that a unit takes: its name, and where it comes from. The unit says its type."""
+    start = cursor.token.start
+    name = cursor.name("a column that the unit takes")
+    origin = parse_origin(cursor) if cursor.accept("FROM") else None
+    return ast.ColumnDefinition(name, None, origin=origin, span=cursor.span_from(start))
 
 
 def _columns(cursor: Cursor) -> tuple[ast.ColumnDefinition, ...]:

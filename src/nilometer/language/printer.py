@@ -124,6 +124,7 @@ def _create_stream(node: ast.CreateStream) -> str:
         f"CREATE STREAM {identifier(node.name)} ({', '.join(map(_column, node.columns))})",
         arrival,
         f"FROM {string(node.url)}" if node.url is not None else "",
+        print_through(node.through) if node.through is not None else "",
         f"DELAY {amount(node.delay)}" if node.delay else "",
         f"KEY ({', '.join(map(identifier, node.key))})" if node.key else "",
         f"EXPECT EVERY {amount(node.expect)}" if node.expect else "",
@@ -132,6 +133,13 @@ def _create_stream(node: ast.CreateStream) -> str:
         print_format(node.format) if node.format is not None else "",
         _coordinates(node.coordinates),
     )
+
+
+def print_through(node: ast.Through) -> str:
+    """THROUGH, as it is written."""
+    unit = string(node.unit) if ":" in node.unit else identifier(node.unit)
+    numbers = f" WITH ({', '.join(map(amount, node.numbers))})" if node.numbers else ""
+    return f"THROUGH {unit}({', '.join(map(_column, node.columns))}{numbers})"
 
 
 def _coordinates(coordinates: str | None) -> str:

@@ -23,9 +23,6 @@ process, and the rows that wait for the watermark.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 import polars as pl
 
 from nilometer.algebra.table_function import FunctionCall
@@ -33,12 +30,10 @@ from nilometer.operators import frames
 from nilometer.operators.limits import operator
 from nilometer.operators.logic import ID, POSITION, TICK, TIME, Output, Progress, no_evaluations
 from nilometer.operators.order import stream_order
+from nilometer.operators.unit_rows import arguments_of, columns_of
 from nilometer.operators.validation import require
-from nilometer.operators.vectors import matrix_of, vectors_of
 from nilometer.operators.waiting import Waiting
-from nilometer.types import TIME as MOMENT
-from nilometer.types import Kind, Schema
-from nilometer.workers.functions import Argument
+from nilometer.types import Schema
 from nilometer.workers.units import Rows, UnitProcess
 
 
@@ -94,13 +89,8 @@ class UnitLogic:
         if not rows.height:
             return Output(frames.empty(self._output), no_evaluations())
         rows = stream_order(rows, self._columns)
-        moments = Argument(MOMENT, rows[TIME].to_numpy())
-        sources = Argument(self._id, _array(rows[ID]))
-        given = [
-            Argument(type_, _array(rows[name]))
-            for name, type_ in zip(self._columns, self._types, strict=True)
-        ]
-        found = self._unit().update([moments, sources, *given], rows.height)
+        taken = list(zip(self._columns, self._types, strict=True))
+        found = self._unit().update(arguments_of(rows, TIME, ID, self._id, taken), rows.height)
         return Output(self._rows(rows, found), no_evaluations())
 
     def _unit(self) -> UnitProcess:
@@ -111,15 +101,7 @@ class UnitLogic:
     def _rows(self, rows: pl.DataFrame, found: Rows) -> pl.DataFrame:
         of = rows.select(TICK, TIME, ID, POSITION)[found.places]
         own = [of[TIME].alias(self._names[0]), of[ID].alias(self._names[1])]
-        for column, (values, nulls) in zip(self._given, found.columns, strict=True):
-            if column.type.kind is Kind.VECTOR:
-                own.append(vectors_of(column.name, values, ~nulls))
-            else:
-                whole = pl.Series(values.tolist() if values.dtype == object else values)
-                if not len(whole):
-                    whole = whole.cast(frames.dtype(column.type))
-                shown = pl.select(pl.when(pl.Series(~nulls)).then(whole)).to_series()
-                own.append(shown.alias(column.name))
+        own += columns_of(self._given, found)
         return frames.conform(of.hstack(own), self._output)
 
     def snapshot(self) -> dict[str, bytes]:
@@ -130,11 +112,3 @@ class UnitLogic:
         self._waiting.restore("waiting", panes)
         if "unit" in panes:
             self._unit().restore(panes["unit"])
-
-
-def _array(column: pl.Series) -> Any:
-    if isinstance(column.dtype, pl.Array):
-        return matrix_of(column)[0]
-    if column.dtype == pl.String:
-        return np.array(column.to_list(), dtype=object)
-    return column.to_physical().to_numpy()

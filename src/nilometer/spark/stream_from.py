@@ -16,7 +16,7 @@ import polars as pl
 
 from nilometer.catalog.extents import Stream
 from nilometer.dataflow.ledger import StreamLedger
-from nilometer.errors import NilometerError
+from nilometer.errors import NilometerError, UnsupportedError
 from nilometer.ingest.adapters.adapter import ReadResult, Status
 from nilometer.ingest.manager.entrance import Entrance
 from nilometer.ingest.payloads import Garbled
@@ -51,6 +51,11 @@ class Landing:
         available_now: bool = False,
     ) -> None:
         require_driver(frame.sparkSession, "a DataFrame that becomes a stream")
+        if stream.form.through is not None:
+            raise UnsupportedError(
+                f"'{stream.name}' has a unit before its log, and a DataFrame does not go through it",
+                hint="read FROM UNIT, behind the log",
+            )
         self.stream = stream
         self._clock = clock
         self._log = LogDirectory(directory).log(stream)

@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import resource
+import signal
 import struct
 import sys
 import threading
@@ -225,6 +226,9 @@ def _end_with(life: int) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is for the process that started this one, which ends it
     _incoming, _outgoing, _life, _memory = (int(text) for text in sys.argv[1:5])
     threading.Thread(target=_end_with, args=(_life,), daemon=True).start()
     os.dup2(2, 1)  # what a function prints is no answer of ours

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import resource
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -37,6 +38,7 @@ class Unit:
         self.inputs = list(made.inputs)
         self.columns = {str(name): str(type_) for name, type_ in dict(columns).items()}
         self.each = bool(getattr(made, "by_source", False))
+        self.version = str(getattr(made, "version", ""))
         self.made = made(*numbers)
         self._limit(getattr(made, "memory", None))
 
@@ -91,7 +93,15 @@ def main(requests: Any, replies: Any) -> None:
             match head["do"], unit:
                 case "open", _:
                     unit = Unit(head["unit"], head["numbers"])
-                    reply = {"columns": unit.columns, "inputs": unit.inputs, "each": unit.each}, b""
+                    reply = (
+                        {
+                            "columns": unit.columns,
+                            "inputs": unit.inputs,
+                            "each": unit.each,
+                            "version": unit.version,
+                        },
+                        b"",
+                    )
                 case "update", Unit():
                     reply = unit.update(head, body)
                 case "snapshot", Unit():
@@ -113,6 +123,9 @@ def main(requests: Any, replies: Any) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C is for the process that started this one, which ends it
     _incoming, _outgoing, _life, _memory = (int(text) for text in sys.argv[1:5])
     threading.Thread(target=child._end_with, args=(_life,), daemon=True).start()
     os.dup2(2, 1)

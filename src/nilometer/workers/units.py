@@ -34,13 +34,14 @@ OWN = ("time", "id", "row")
 
 @dataclass(frozen=True)
 class Description:
-    """What a unit says of itself: the columns that it gives, the types that it takes, and whether each source can be
-    computed on its own."""
+    """What a unit says of itself: the columns that it gives, the types that it takes, whether each source can be
+    computed on its own, and its version, if it names one."""
 
     reference: str
     columns: tuple[Column, ...]
     inputs: tuple[Type, ...]
     each: bool
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,16 +100,29 @@ class UnitProcess:
 
     def __init__(self, reference: str, numbers: Sequence[float] = ()) -> None:
         self._what = f"the unit {reference}"
+        self._failed = False
         self._settings = python_settings()
         self._worker = _taken(reference, self._settings)
         self._end = weakref.finalize(self, _given_back, reference, self._worker)
-        head = {"do": "open", "unit": reference, "numbers": list(numbers), "seconds": START}
+        self._open = {"do": "open", "unit": reference, "numbers": list(numbers), "seconds": START}
         try:
-            reply, _ = self._worker.request(self._what, head, b"", START)
+            reply, _ = self._worker.request(self._what, self._open, b"", START)
             self.description = _description(reference, reply)
         except Exception:
             self._worker.close()
             raise
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can go on after an error: its code raised, and `begin_again` sets it right."""
+        return self._worker.alive
+
+    def begin_again(self, state: bytes | None) -> None:
+        """Make a new unit in the same process, with a state that was saved."""
+        self._worker.request(self._what, self._open, b"", START)
+        self._failed = False
+        if state is not None:
+            self.restore(state)
 
     def update(self, arguments: Sequence[Argument], rows: int) -> Rows:
         """The rows that it gives for some rows: the columns time and id, and those that it takes."""
@@ -158,10 +172,12 @@ class UnitProcess:
         self, do: str, head: dict[str, Any] | None = None, body: bytes = b""
     ) -> tuple[dict[str, Any], bytes]:
         whole = {"do": do, "seconds": self._settings.seconds, **(head or {})}
+        if self._failed:
+            raise DataError(f"{self._what} has failed before, and its state is not what it should be")
         try:
             return self._worker.request(self._what, whole, body, self._settings.clock)
         except Exception:
-            self._worker.close()  # its state is not what it should be
+            self._failed = True
             raise
 
 
@@ -215,7 +231,7 @@ def _description(reference: str, reply: dict[str, Any]) -> Description:
     if strange is not None or not columns:
         raise DataError(f"the unit {reference} cannot give a column '{strange or ''}'")
     inputs = tuple(_type(reference, text) for text in reply["inputs"])
-    return Description(reference, columns, inputs, bool(reply["each"]))
+    return Description(reference, columns, inputs, bool(reply["each"]), reply["version"])
 
 
 def _type(reference: str, text: str) -> Type:

@@ -5,7 +5,7 @@ reading whose KEY the log holds is a duplicate; a sensed stream without a KEY ha
 design.md. All others are appended. Garbled and quarantined readings go to the dead letters, with the reason
 and the bytes (a quarantined row as JSON).
 
-The laws: received = appended + garbled + future + duplicate + shed, at any moment and after a crash at any
+The laws: received = appended + garbled + future + duplicate + shed + absorbed, at any moment and after a crash at any
 moment. The books are written as the note of the record that holds the rows, so a result is in both or in
 neither. How a source cuts readings into results changes only how they are cut in the log. A result that could
 not be written leaves nothing behind except, perhaps, its letters, and may be given again.
@@ -26,6 +26,7 @@ from nilometer.ingest.adapters.adapter import ReadResult
 from nilometer.ingest.manager.known_ids import KnownIds
 from nilometer.ingest.manager.seen_keys import LIMIT, SeenKeys, key_of
 from nilometer.ingest.manager.seen_summaries import SeenSummaries
+from nilometer.ingest.manager.unit_before import UnitBefore
 from nilometer.ingest.payloads import FieldCounts
 from nilometer.log import Letter, StreamLog
 from nilometer.log import letters as dead
@@ -66,6 +67,7 @@ class Entrance:
         time = stream.column("time")
         assert time is not None, "a stream without a time"
         self._time = time.name
+        self._before = UnitBefore(stream, note.get("through")) if stream.form.through is not None else None
         self.ids = KnownIds()
         log.keep_key()
         columns = key_of(stream)
@@ -107,6 +109,15 @@ class Entrance:
         rows, strange = self._of_known_ids(rows, arrived if arrived is not None else now)
         refused += strange
         garbled += sum(frame.height for frame in strange)
+        absorbed = 0
+        if self._before is not None:
+            taken = self._before.take(rows)
+            rows, absorbed = taken.rows, taken.absorbed
+            for reason, frame in taken.refused:
+                refused.append(
+                    self._quarantined(frame, pl.lit(reason), arrived if arrived is not None else now)
+                )
+                garbled += frame.height
         before = rows.height
         if self.keys is not None:
             rows = self.keys.fresh(rows)
@@ -116,6 +127,7 @@ class Entrance:
             garbled=garbled + sum(letter.count for letter in letters),
             future=future,
             duplicate=before - rows.height + repeated,
+            absorbed=absorbed,
         )
         if not result.received:
             return None
@@ -130,7 +142,12 @@ class Entrance:
             parts[result.part] = max(parts.get(result.part, 0), reached)
             consumed = dict(others) | {self._source: parts}
         fields = self.fields if repeated else self.fields + result.fields
-        self._write(result, rows, frame, arrived, self._note(self.ledger + delta, consumed, fields))
+        try:
+            self._write(result, rows, frame, arrived, self._note(self.ledger + delta, consumed, fields))
+        except Exception:
+            if self._before is not None:
+                self._before.undo()
+            raise
         self.ledger = self._noted = self.ledger + delta
         self.fields = fields
         self._consumed = consumed
@@ -297,6 +314,7 @@ class Entrance:
     ) -> dict[str, Any]:
         counts: dict[str, Any] = {"fields": fields.as_json()} if fields else {}
         counts |= {"sessions": self.sessions} if self.sessions else {}
+        counts |= {"through": self._before.note()} if self._before is not None else {}
         return {"ledger": ledger.as_dict()} | ({"consumed": consumed} if consumed else {}) | counts
 
 

@@ -93,7 +93,7 @@ class Source:
 
     def prepare(self) -> Adapter:
         """Make the adapter. A wrong address raises here, in the call that registers the stream."""
-        adapter = self._adapter = self._make(self.stream, self._clocks.clock)
+        adapter = self._adapter = self._make(self.stream.arriving, self._clocks.clock)
         if adapter.paced:
             adapter.clock = self._clocks.smooth
         return adapter

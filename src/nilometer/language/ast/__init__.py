@@ -90,6 +90,7 @@ from nilometer.language.ast.statements import (
     Resume,
     Show,
     Statement,
+    Through,
 )
 from nilometer.language.ast.windows import (
     Amount,
@@ -182,6 +183,7 @@ __all__ = [
     "Star",
     "Statement",
     "Template",
+    "Through",
     "TimeConstant",
     "Unary",
     "UnboundedWindow",

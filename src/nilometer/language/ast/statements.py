@@ -56,9 +56,19 @@ class Format(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Through(Node):
+    """`THROUGH unit(column [FROM field], ... [WITH (1, 2)])`: the unit before a stream's log, the columns that it takes,
+    which have no types here, and its numbers."""
+
+    unit: str
+    columns: tuple[ColumnDefinition, ...]
+    numbers: tuple[Amount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CreateStream(Statement):
-    """`CREATE STREAM name (columns) {SENSED EVERY d | PUSHED} [FROM 'url'] [DELAY d] [KEY (..)] [EXPECT EVERY d] [FUTURE d]
-    [EACH 'path'] [FORMAT ...] [COORDINATES WGS84 | 'unit']`."""
+    """`CREATE STREAM name (columns) {SENSED EVERY d | PUSHED} [FROM 'url'] [THROUGH unit(...)] [DELAY d] [KEY (..)]
+    [EXPECT EVERY d] [FUTURE d] [EACH 'path'] [FORMAT ...] [COORDINATES WGS84 | 'unit']`."""
 
     name: str
     columns: tuple[ColumnDefinition, ...]
@@ -71,6 +81,7 @@ class CreateStream(Statement):
     each: Origin | None = None
     format: Format | None = None
     coordinates: str | None = None
+    through: Through | None = None
 
 
 @dataclass(frozen=True, slots=True)

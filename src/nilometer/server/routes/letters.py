@@ -73,7 +73,7 @@ def _decoded(stream: Stream, payload: str) -> ReadResult:
     """The readings of a payload; raises, and keeps no second letter, if it is still garbled."""
     now = time.time_ns() // 1_000
     body = payload.strip().encode()
-    found = Decoder(stream).decode(Messages([body], [now], [SOURCE]), Format.AUTO)
+    found = Decoder(stream.arriving).decode(Messages([body], [now], [SOURCE]), Format.AUTO)
     if found.garbled or not found.rows.height:
         reasons = "; ".join(dict.fromkeys(letter.reason for letter in found.garbled)) or "no reading in it"
         raise DataError("the payload is still garbled", detail=reasons, hint="change it, and submit it again")
