@@ -113,10 +113,8 @@ def parse_numbers(cursor: Cursor, option: Option) -> ast.Amounts:
 def _shapes(cursor: Cursor, option: Option) -> ast.Amounts | ast.Shapes | ast.ShapeOf | ast.Name:
     """`(1, 2, 1)`, `('spike' (0, 4, 0), 'step' (0, 1))`, `OF 7 AT 'time'`, or the name of a table."""
     start = cursor.token.start
-    if (
-        cursor.at("OF")
-        and cursor.peek().kind in (INT, STRING)
-        or (cursor.at("OF") and cursor.peek().key == "-")
+    if (cursor.at("OF") and cursor.peek().kind in (INT, STRING)) or (
+        cursor.at("OF") and cursor.peek().key == "-"
     ):
         cursor.advance()
         source: int | str

@@ -1,7 +1,7 @@
 """The books of a data directory, for every stream and every standing query, read from the logs; nothing need
 be running.
 
-stream   received = appended + garbled + future + duplicate + shed          missing = expected - received
+stream   received = appended + garbled + future + duplicate + shed + absorbed      missing = expected - received
 query    read = delivered + filtered + late + shed + failed
          errors: answers and joined rows that were set aside, which are no readings
          answers: the rows returned; trimmed: readings deleted before they were read, so in no other account

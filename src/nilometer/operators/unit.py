@@ -23,6 +23,7 @@ process, and the rows that wait for the watermark.
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 import polars as pl
 
 from nilometer.algebra.table_function import FunctionCall

@@ -111,9 +111,10 @@ def test_a_refused_write_takes_the_readings_back(tmp_path: Path, monkeypatch: py
     entrance = open_entrance(stream, tmp_path)
     readings: list[Reading] = [(second * SECOND, 1, float(second)) for second in range(1, 6)]
     entrance.admit(result(readings[:2]), NOW)
-    with monkeypatch.context() as patch, pytest.raises(ResourceError, match="full"):
+    with monkeypatch.context() as patch:
         patch.setattr(entrance.log.writer, "append", refuse)
-        entrance.admit(result(readings[2:]), NOW)
+        with pytest.raises(ResourceError, match="full"):
+            entrance.admit(result(readings[2:]), NOW)
     assert entrance.ledger.received == 2
     entrance.admit(result(readings[2:]), NOW)
     assert rows_of(entrance) == [(3 * SECOND, 1, 6.0)]

@@ -36,7 +36,6 @@ from nilometer.algebra.table_function import (
 from nilometer.algebra.table_functions.sequences import EVERY, FILL, refuses_numbers
 from nilometer.types import FLOAT, STRING, TIME, Column, Schema
 
-
 LONGEST = 10_000
 """The numbers of an example."""
 MOST_NUMBERS = 100_000
