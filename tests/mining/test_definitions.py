@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import nilometer
 from nilometer.errors import NilometerError, ResourceError
@@ -66,6 +68,30 @@ def test_the_left_profile_is_that_of_brute_force() -> None:
         assert row["distance"] == pytest.approx(least, abs=1e-6)
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 40), st.sampled_from("abc")), max_size=150),
+    st.integers(5, 12),
+    st.integers(1, 20),
+)
+def test_approximate_counts_keep_their_promise(
+    given_: list[tuple[int, int, str]], missing: int, support: int
+) -> None:
+    """No false negative, none below support - n, and no count that is more than n too small."""
+    support += missing
+    db = nilometer.connect()
+    db.execute("CREATE STREAM s (x STRING) PUSHED EXPECT EVERY 1 SECOND")
+    ordered = sorted(given_)
+    db.append("s", [{"time": (at + 1) * 1_000_000, "id": id_, "x": x} for at, id_, x in ordered])
+    window = "[RANGE 12 SECONDS SLIDE 2 SECONDS]"
+    call = "SELECT tick, sequence, sources FROM SUBSEQUENCES(s, x LENGTH 1 TO 2 {}) " + window
+    exact = {(row["tick"], row["sequence"]): row["sources"] for row in db.sql(call.format("SUPPORT 1"))}
+    asked = db.sql(call.format(f"SUPPORT {support} APPROXIMATE {missing}"))
+    found = {(row["tick"], row["sequence"]): row["sources"] for row in asked}
+    assert {key for key, sources in exact.items() if sources >= support} <= found.keys()
+    for key, sources in found.items():
+        assert support - missing <= sources <= exact[key] <= sources + missing
+
+
 def test_separated_blobs_are_clusters_of_their_own() -> None:
     random = np.random.default_rng(1)
     centres = np.array([0.0, 10.0, 20.0, 35.0])
@@ -95,6 +121,10 @@ def test_separated_blobs_are_clusters_of_their_own() -> None:
         ("DISCORDS(s, v LENGTH 24)", "DISCORDS needs a window"),
         ("SIMILAR_TO(s, v, (1, 2, 3))", "needs one of WITHIN and NEAREST"),
         ("SUBSEQUENCES(s, v BREAKS (1) LENGTH 5 TO 2) [RANGE 9 SECONDS]", "the smaller first"),
+        (
+            "SUBSEQUENCES(s, v BREAKS (1) LENGTH 2 TO 3 SUPPORT 5 APPROXIMATE 5) [RANGE 9 SECONDS]",
+            "must be more than APPROXIMATE 5",
+        ),
         ("SUBSEQUENCES(s, v BREAKS (1) LENGTH 2 TO 12 GAPS 3) [RANGE 9 SECONDS]", "forms or more"),
         ("CLUSTERS(s, v RADIUS 1 CENTRES) [RANGE 9 SECONDS]", "counts all points so far"),
         ("CLUSTERS(s, v RADIUS 1 PROJECT 1)", "does not make points of 1 numbers shorter"),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nilometer.engine.database import Database
     from nilometer.engine.query import Query
 
+NOTHING = KeptExamples()
 COLUMNS = ("name", "position", "value")
 """What a table of examples has."""
 
@@ -49,7 +50,7 @@ class Installed:
     """A declaration's query with the numbers of its examples, which it keeps."""
 
     tree: ast.QueryNode
-    kept: KeptExamples = KeptExamples()
+    kept: KeptExamples = NOTHING
 
     def keep(self, database: Database, name: str) -> None:
         """Keep the numbers under the declaration's name, once it is known to make sense."""

@@ -4,6 +4,11 @@ A subsequence is `LENGTH a TO b` slots in a row; with GAPS g, up to g slots are 
 data breaks it. Its support is the number of sources that have it in the window, of those with a reading there. It is
 written like a pattern: `abc`, or `on off on` if a symbol has several characters.
 
+APPROXIMATE n keeps less: `sources` may be up to n too small, everything with enough support is shown, and nothing with less
+than support - n, as long as the support is more than n sources. Time is cut into panes, a quarter of the window each. When a pane is over, the subsequences that at most
+n / 5 sources have in it are forgotten there, and a window meets at most five panes that are over. Counting the sources of
+what is left is exact, so no other error comes in, and none depends on chance.
+
 Two steps: each source's occurrences, then how many sources have each subsequence. The second is divided by the subsequence
 if SUPPORT is a number; ALL and PERCENT compare with the number of sources that were heard, so one place must see all.
 """
@@ -31,6 +36,8 @@ from nilometer.types import INT, STRING, TIME, Column, Schema
 
 SUPPORT = "SUPPORTED BY"
 ALL, NUMBER, PERCENT = "SUPPORT ALL", "SUPPORT", "SUPPORT PERCENT"
+PANES = 4
+"""How many panes of APPROXIMATE a window has; it meets one more."""
 MOST_FORMS = 1_000
 """How many ways there may be to leave slots out."""
 
@@ -66,6 +73,12 @@ def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
     assert isinstance(high, int)
     if not 1 <= low <= high <= 1_000:
         return Refusal("LENGTH needs two lengths, the smaller first", "such as LENGTH 2 TO 5")
+    missing, number = call["APPROXIMATE"], call[NUMBER]
+    if isinstance(missing, int) and isinstance(number, int) and number <= missing:
+        return Refusal(
+            f"SUPPORT must be more than APPROXIMATE {missing}, and is {number}",
+            "so many sources may be missing in a count; ask for fewer, or for more support",
+        )
     forms = sum((gaps + 1) ** (length - 1) for length in range(low, min(high, 20) + 1))
     if forms > MOST_FORMS or (high > 20 and gaps):
         return Refusal(
@@ -139,6 +152,14 @@ OCCURRENCES = TableFunction(
             default=ALL,
             emission_only=True,
         ),
+        Option(
+            "APPROXIMATE",
+            OptionKind.WHOLE,
+            least=PANES + 1,
+            most=1_000_000,
+            example="20",
+            meaning="forgets rare subsequences early; so many sources may be missing in a count",
+        ),
     ),
     windowing=Windowing.FRAME,
     algorithm="SUBSEQUENCES_OCCUR",
@@ -163,12 +184,29 @@ SUBSEQUENCES = TableFunction(
 )
 
 
+def pane_of(call: FunctionCall) -> int:
+    """The slots of a pane of APPROXIMATE."""
+    frame, every = call.window, call["EVERY"]
+    assert isinstance(frame, Frame)
+    assert frame.start is not None
+    assert isinstance(every, int)
+    return max(1, -(-(frame.start - frame.end) // (PANES * every)), -(-frame.slide // every))
+
+
+def forgotten(call: FunctionCall) -> int:
+    """A subsequence that at most so many sources have in a pane is forgotten there; 0: none is."""
+    approximate = call["APPROXIMATE"]
+    return approximate // (PANES + 1) if isinstance(approximate, int) else 0
+
+
 def supported(call: FunctionCall, sources: int, heard: int) -> bool:
-    """Whether so many of the sources that were heard are enough."""
+    """Whether so many of the sources that were heard are enough, or may be."""
+    approximate = call["APPROXIMATE"]
+    sources += approximate if isinstance(approximate, int) else 0
     match call[SUPPORT], call[NUMBER], call[PERCENT]:
         case "SUPPORT", int(number), _:
             return sources >= number
         case "SUPPORT PERCENT", _, float(percent):
             return 100 * sources >= percent * heard
         case _:
-            return sources == heard
+            return sources >= heard

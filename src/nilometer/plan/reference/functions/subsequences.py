@@ -8,7 +8,7 @@ from typing import Any
 
 from nilometer.algebra.table_function import Frame
 from nilometer.algebra.table_functions.sequences import slots_of_window
-from nilometer.algebra.table_functions.subsequences import supported
+from nilometer.algebra.table_functions.subsequences import forgotten, pane_of, supported
 from nilometer.plan.logical import TableFunction
 from nilometer.plan.reference.functions.sequences import Slots, sequences
 from nilometer.plan.reference.rows import Evaluation, Row
@@ -26,6 +26,9 @@ def subsequences(
     if first_tick is None:
         return []
     result = []
+    rare, pane = forgotten(call), pane_of(call)
+    gone: set[tuple[str, int, int]] = set()
+    swept: int | None = None
     for tick in range(ceil_to(first_tick, frame.slide), watermark, frame.slide):
         end, first = slots_of_window(frame, every, tick)
         assert first is not None
@@ -36,8 +39,18 @@ def subsequences(
             heard += bool(inside)
             for text, length, last in _runs(node, inside):
                 found.setdefault((text, length), []).append((id_, last))
+        for (text, length), places in found.items() if rare else ():
+            for over in {last // pane for _, last in places}:
+                known = {id_ for id_, last in places if last // pane == over}
+                if (swept is None or over >= swept) and over < end // pane and len(known) <= rare:
+                    gone.add((text, length, over))
+        if found:
+            swept = end // pane
         bag = []
-        for (text, length), places in found.items():
+        for (text, length), all_places in found.items():
+            places = [place for place in all_places if (text, length, place[1] // pane) not in gone]
+            if not places:
+                continue
             sources = len({id_ for id_, _ in places})
             if supported(call, sources, heard):
                 ends = [(last + 1) * every for _, last in places]
