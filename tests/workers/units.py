@@ -112,7 +112,7 @@ class Reserved(Plain):
     columns = {"time": "TIME"}
 
 
-class Sums(Named):
+class Sums:
     """The sum of every third reading of a source and the two before it; it knows what it has seen of each."""
 
     inputs = ("FLOAT",)
@@ -123,7 +123,7 @@ class Sums(Named):
         self.many = many
         self.seen: dict[str, list[float]] = {}
 
-    def update(self, time: Any, id: Any, x: Any) -> dict[str, Any] | None:  # type: ignore[override]
+    def update(self, time: Any, id: Any, x: Any) -> dict[str, Any] | None:
         if (x == 13).any():
             raise ValueError("thirteen")
         if (x == 666).any():

@@ -64,7 +64,7 @@ def shapes_of(value: OptionValue) -> tuple[tuple[float, ...], ...]:
     (((1.0, 2.0),), ((1.0, 2.0), (3.0, 4.0)))
     """
     assert isinstance(value, tuple)
-    return tuple(pair[1] for pair in value) if shape_names(value) else (value,)  # type: ignore[index,misc]
+    return tuple(pair[1] for pair in value) if shape_names(value) else (value,)  # type: ignore[index,misc,return-value]
 
 
 @dataclass(frozen=True)

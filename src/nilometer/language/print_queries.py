@@ -178,6 +178,7 @@ def _value(value: ast.Node) -> str:
             return print_expression(value)
         case ast.Word(text):
             return text
+    raise TypeError(f"no value of an option: {value!r}")
 
 
 def _decorated(text: str, window: ast.Window | None, alias: str | None) -> str:
