@@ -1,6 +1,6 @@
 """What is deployed: the compose file, the unit and the dashboard agree with each other and with the program.
 
-There is no Docker engine here: the files are parsed, and the commands of the Dockerfile are looked at.
+A test has no Docker engine: the files are parsed, and the commands of the Dockerfile are looked at.
 """
 
 from __future__ import annotations
@@ -80,12 +80,14 @@ def test_the_dockerfile_copies_what_is_there_and_runs_a_verb_that_is_there() -> 
     from nilometer.cli.main import application
 
     found = instructions((DEPLOY / "Dockerfile").read_text())
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
     known = {"FROM", "ARG", "WORKDIR", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK"}
     assert {word for word, _ in found} <= known | {"STOPSIGNAL", "ENTRYPOINT", "CMD"}
     for word, rest in found:
         if word == "COPY" and "--from" not in rest:
             for name in rest.split()[:-1]:
                 assert (ROOT / name).exists(), name
+                assert f"!{name}" in ignored, f".dockerignore hides {name}"
     arguments: dict[str, Any] = {
         word: json.loads(rest) for word, rest in found if word in ("ENTRYPOINT", "CMD")
     }

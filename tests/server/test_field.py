@@ -16,13 +16,15 @@ from nilometer.operators.logic import POSITION
 from nilometer.server.field import LogView, history_of, lookback, merged, readings_at
 from nilometer.server.field.lookback import View
 from nilometer.types import MINUTE, parse_time
-from server.serving import Caller, calling, minute
+from server.serving import Caller, Events, calling, minute
 
 SCHEMA = """
 CREATE STREAM air (id STRING, pm25 FLOAT UNIT 'ug/m3') PUSHED FUTURE 3650 DAYS KEY (id, time) EXPECT EVERY 1 MINUTE;
 CREATE SENSOR 'a1' OF air AT (3, 4) WITH kind = 'roof';
 CREATE SENSOR 'a9' OF air;
 CREATE STREAM filed (x INT) PUSHED;
+CREATE STREAM replayed (x INT) PUSHED FROM 'file:{folder}/filed.csv' EXPECT EVERY 1 MINUTE;
+CREATE QUERY again AS SELECT time, id, x FROM replayed;
 """
 
 
@@ -39,7 +41,7 @@ def field(tmp_path_factory: pytest.TempPathFactory) -> Any:
     (folder / "filed.csv").write_text(
         "time,id,x\n2026-03-01T06:00:00Z,1,7\n2026-03-01T06:05:00Z,1,8\n2026-03-01T06:01:00Z,2,9\n"
     )
-    with calling(folder, SCHEMA) as found:
+    with calling(folder, SCHEMA.format(folder=folder)) as found:
         yield found
 
 
@@ -86,6 +88,14 @@ def test_a_file_is_a_field_too(field: Caller) -> None:
     span = field.get("/api/v1/streams/filed/span")
     assert (span["since"], span["until"]) == (at("2026-03-01T06:00:00Z"), at("2026-03-01T06:05:00Z"))
     assert (span["rows"], round(sum(span["parts"]))) == (3, 3)
+
+
+def test_a_replay_is_as_late_as_its_own_newest_reading_says(field: Caller) -> None:
+    """By the clock on the wall, every sensor of old data would be silent."""
+    rows, _ = Events(field.port, "/api/v1/queries/again/results?from=0").rows(2)
+    assert [row["x"] for row in rows] == [7, 8], "the third is late"
+    assert field.get("/api/v1/field?stream=replayed")["now"] == at("2026-03-01T06:05:00Z")
+    assert field.get("/api/v1/field?stream=air")["now"] > at("2026-03-01T06:05:00Z")
 
 
 def test_the_history_of_a_sensor(field: Caller) -> None:

@@ -30,6 +30,21 @@ export function seriesOf(columns, rows) {
     }
   }
   const times = [...new Set([...lines.values()].flatMap((line) => [...line.keys()]))].sort((a, b) => a - b);
-  const series = [...lines].map(([label, line]) => ({ label, values: times.map((at) => line.get(at) ?? null) }));
-  return { times, series, unit: measured[0].unit ?? '', name: measured[0].name, left };
+  const shown = keys.length ? shortened([...lines.keys()]) : [...lines.keys()];
+  const series = [...lines.values()].map((line, place) => ({ label: shown[place], values: times.map((at) => line.get(at) ?? null) }));
+  const { name, unit } = measured[0];
+  return { times, series, unit: [keys.length && name, unit].filter(Boolean).join(', '), name, left };
+}
+
+const LONGEST = 26;
+/** Labels without what all of them begin with, up to a sign; a long one keeps its two ends. Two never become one. */
+export function shortened(labels) {
+  const common = labels.reduce((one, other) => {
+    let at = 0;
+    while (at < one.length && one[at] === other[at]) at++;
+    return one.slice(0, at);
+  });
+  const cut = labels.length > 1 ? common.search(/[^\p{L}\p{N}][\p{L}\p{N}]*$/u) + 1 : 0;
+  const short = labels.map((label) => label.slice(cut)).map((label) => (label.length > LONGEST ? `${label.slice(0, 16)}…${label.slice(-9)}` : label));
+  return new Set(short).size === labels.length ? short : labels;
 }

@@ -64,7 +64,7 @@ class Address:
         shown, url = redacted(written), resolved(written, environment)
         scheme, mark, rest = url.partition("://")
         if not mark:
-            path, _, query = url.partition("?")
+            path, _, query = url.removeprefix("file:").partition("?")
             return Address(url, "file", path=path, options=_options(query), shown=shown)
         scheme = scheme.lower()
         whole = rest

@@ -229,7 +229,8 @@ class Watch:
         except Caught as error:
             detail = getattr(error, "detail", None)
             text = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
-            return text if detail is None else f"{text}: {detail}"
+            hint = getattr(error, "hint", None)
+            return (text if detail is None else f"{text}: {detail}") + (f"; {hint}" if hint else "")
         return None
 
     # ---- people ------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from nilometer.catalog import Sensor, Stream
+from nilometer.catalog.address import scheme_of
 from nilometer.errors import ConfigurationError
 from nilometer.log import LogDirectory
 from nilometer.operators.logic import POSITION
@@ -36,6 +37,8 @@ T = TypeVar("T")
 
 VIEWS = 16
 """The most streams whose newest readings are kept; the one that was not asked for longest goes first."""
+REPLAYED = ("file", "directory")
+"""The schemes of sources that replay what was recorded."""
 PARTS = 160
 """The parts into which the times of a log are divided."""
 FRESH = 2.0
@@ -178,7 +181,7 @@ def _field(seen: _Seen, at: int | None, after: int | None, now: int, demand: _De
         "stream": stream.name,
         "columns": schema_json(Schema(stream.columns)),
         "coordinates": stream.coordinates,
-        "now": now,
+        "now": _clock(stream, view, now),
         "at": at,
         "finite": isinstance(view, FileView),
         "slow_after": None if wait is None else SLOW * wait + stream.delay,
@@ -209,6 +212,14 @@ def _field(seen: _Seen, at: int | None, after: int | None, now: int, demand: _De
         if after is not None:
             rows = rows.filter(pl.col(POSITION) >= after)
     return found | _columns(stream, view, rows)
+
+
+def _clock(stream: Stream, view: FileView | LogView | None, now: int) -> int:
+    """The time by which sensors are late. A replay has a clock of its own: its newest reading's, which may be years old."""
+    if view is None or stream.url is None or scheme_of(stream.url) not in REPLAYED:
+        return now
+    newest = view.newest()[0]
+    return (int(newest.get_column(view.time).max() or now)) if newest.height else now  # type: ignore[call-overload]
 
 
 def _columns(stream: Stream, view: FileView | LogView, rows: pl.DataFrame) -> dict[str, Any]:
