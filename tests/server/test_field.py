@@ -92,7 +92,9 @@ def test_a_file_is_a_field_too(field: Caller) -> None:
 
 def test_a_replay_is_as_late_as_its_own_newest_reading_says(field: Caller) -> None:
     """By the clock on the wall, every sensor of old data would be silent."""
-    rows, _ = Events(field.port, "/api/v1/queries/again/results?from=0").rows(2)
+    answers = Events(field.port, "/api/v1/queries/again/results?from=0")
+    rows, _ = answers.rows(2)
+    answers.close()
     assert [row["x"] for row in rows] == [7, 8], "the third is late"
     assert field.get("/api/v1/field?stream=replayed")["now"] == at("2026-03-01T06:05:00Z")
     assert field.get("/api/v1/field?stream=air")["now"] > at("2026-03-01T06:05:00Z")

@@ -219,7 +219,7 @@ def _clock(stream: Stream, view: FileView | LogView | None, now: int) -> int:
     if view is None or stream.url is None or scheme_of(stream.url) not in REPLAYED:
         return now
     newest = view.newest()[0]
-    return (int(newest.get_column(view.time).max() or now)) if newest.height else now  # type: ignore[call-overload]
+    return int(newest.get_column(view.time).to_numpy().max()) if newest.height else now
 
 
 def _columns(stream: Stream, view: FileView | LogView, rows: pl.DataFrame) -> dict[str, Any]:
