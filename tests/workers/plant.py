@@ -49,6 +49,15 @@ def works(x: Any) -> Any:
         x = x + 0
 
 
+def told(path: Any) -> Any:
+    """Waits until somebody writes to the pipes of these paths."""
+    found = []
+    for each in path:
+        with open(each) as pipe:
+            found.append(pipe.read())
+    return np.array(found, dtype=object)
+
+
 def grows(x: Any) -> Any:
     return x + np.ones(2_000_000_000).sum()
 

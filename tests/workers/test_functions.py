@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from nilometer.errors import ConfigurationError, DataError, NilometerError, Reso
 from nilometer.types import BOOLEAN, FLOAT, INT, STRING, TIME, Type, vector_of
 from nilometer.workers import settings
 from nilometer.workers.functions import PART, Argument, Values, call, check, close_all
+from nilometer.workers.meanwhile import busy, go_on, meanwhile
 from nilometer.workers.settings import PythonSettings, python_settings
 
 
@@ -69,6 +71,28 @@ def test_code_that_hangs_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
         of("sleeps", [1.0])
     limited(monkeypatch)
     assert of("twice", [1.0]).values.tolist() == [2.0]
+
+
+def test_other_work_goes_on_while_code_waits(tmp_path: Path) -> None:
+    """The function waits for the work that is done meanwhile: without it, it would be stopped."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    done = []
+    for pipe in (first, second):
+        os.mkfifo(pipe)
+
+    def work() -> None:
+        go_on()  # it does not begin within itself
+        pipe = (first, second)[len(done)]
+        done.append(pipe)
+        pipe.write_text("written")
+        if len(done) == 2:
+            raise ValueError("the loop meets this in its own turn")
+
+    check("plant:told")
+    with meanwhile(work):
+        assert of("told", [str(first), str(second)], STRING, STRING).values.tolist() == ["written", "written"]
+    assert done == [first, second]
+    assert not busy()
 
 
 @pytest.mark.long

@@ -18,6 +18,7 @@ from typing import Any
 
 from nilometer.errors import DataError, NilometerError, ResourceError
 from nilometer.types import format_bytes
+from nilometer.workers import meanwhile
 from nilometer.workers.settings import PythonSettings
 
 CHILD = Path(__file__).with_name("child.py")
@@ -112,11 +113,13 @@ class Worker:
         os.set_blocking(self._requests, False)
         view = memoryview(data)
         while view:
-            _, ready, _ = select.select([], [self._requests], [], LOOK)
+            _, ready, _ = select.select([], [self._requests], [], _patience())
             if ready:
                 view = view[os.write(self._requests, view[: 1 << 16]) :]
-            elif self._time() > until:
+                continue
+            if self._time() > until:
                 raise TimeoutError
+            meanwhile.go_on()
 
     def _time(self) -> float:
         """The seconds of the clock, without those in which the process waited for a processor that others had."""
@@ -129,10 +132,11 @@ class Worker:
     def _read(self, count: int, until: float) -> bytes:
         parts = []
         while count:
-            ready, _, _ = select.select([self._replies], [], [], LOOK)
+            ready, _, _ = select.select([self._replies], [], [], _patience())
             if not ready:
                 if self._time() > until:
                     raise TimeoutError
+                meanwhile.go_on()
                 continue
             part = os.read(self._replies, min(count, 1 << 20))
             if not part:
@@ -162,3 +166,8 @@ class Worker:
             f"{what} took more than {format_bytes(limit)} of memory, and was stopped",
             hint=f'let it take less, or give it more: memory = "2GB" in {place}',
         )
+
+
+def _patience() -> float:
+    """Seconds until a look at a worker that has not answered."""
+    return meanwhile.LOOK if meanwhile.busy() else LOOK

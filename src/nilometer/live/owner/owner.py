@@ -34,6 +34,7 @@ from nilometer.live.owner.lock import Holder, OwnerLock, holder_of
 from nilometer.live.starts import BEGINNING, NOW, Start
 from nilometer.log.writer import BusyError
 from nilometer.plan import physical
+from nilometer.workers.meanwhile import meanwhile
 
 if TYPE_CHECKING:
     from nilometer.live.declarations import CompiledQuery
@@ -252,10 +253,12 @@ class Owner:
             watcher()
 
     def run(self, until: Callable[[], bool]) -> None:
-        """Run the loop until `until` returns true, whether or not queries run, or until `serve` takes over."""
-        while not until() and not self.giving_way.is_set():
-            self.attend()
-            self.station.advance()
+        """Run the loop until `until` returns true, whether or not queries run, or until `serve` takes over. While it waits
+        for a function of a user's, readings are taken and acknowledged."""
+        with meanwhile(self.station.manager.poll):
+            while not until() and not self.giving_way.is_set():
+                self.attend()
+                self.station.advance()
 
     def _part(self, asked: ClientQuery, most: int) -> Fetched:
         live = asked.live
