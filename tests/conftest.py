@@ -16,6 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 import nescc_program
 import postgres_server
 from nilometer.sensornet.motes.toolchain import missing_tools
+from overlay import network_namespaces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,6 +72,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     missing = {
         "chromium": None if chromium else "Chromium is not installed",
         "motes": None if tools is None else f"not installed: {tools}",
+        "namespaces": network_namespaces.why_not() if any(map(_in_namespaces, items)) else None,
         "nesc": None if nescc_program.installed() else "nescc is not installed",
         "postgres": None if postgres_server.programs() else "PostgreSQL's server programs are not installed",
         "spark": None if "JAVA_HOME" in os.environ else "no JAVA_HOME; ./nilo sets it to a Java 17 or newer",
@@ -90,6 +92,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # Long files first, so that short ones fill the end.
         slow = {item.path for item in items if item.get_closest_marker("slow")}
         items.sort(key=lambda item: item.path not in slow)
+
+
+def _in_namespaces(item: pytest.Item) -> bool:
+    return item.get_closest_marker("namespaces") is not None
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -7,9 +7,13 @@ import json
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import nilometer
+from nilometer.catalog import Stream
 from nilometer.cli import main as cli
+from nilometer.log import LogDirectory
 
 SCHEMA = """
 CREATE STREAM river (depth INT) SENSED EVERY 15 MINUTES;
@@ -212,6 +216,20 @@ def test_size_says_how_many_peers_a_join_needs(run, tmp_path: Path) -> None:
     join = "SELECT a.x, time FROM a, b WINDOW = 50 SECONDS WHERE a.x = b.x"
     code, _, err = run("size", join, "--data", str(tmp_path))
     assert (code, "the rate of 'b' is not known" in err) == (1, True)
+    # What its log has beats what is declared, and both are shown.
+    for name, apart in (("a", 500_000), ("b", 250_000)):
+        rows = {"id": [1] * 400, "time": [apart * n for n in range(400)], "x": [n % 7 for n in range(400)]}
+        stream = nilometer.connect(tmp_path).catalog.extent(name)
+        assert isinstance(stream, Stream)
+        with LogDirectory(tmp_path).log(stream) as log:
+            log.append(pl.DataFrame(rows).select(column.name for column in stream.columns))
+    code, out, _ = run("size", join, "--data", str(tmp_path), "--memory", "100")
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0][:4] == ["stream", "rate/s", "measured/s", "declared/s"]
+    (first, second) = ([float(one) for one in line[1:3]] for line in lines[2:4])
+    assert first == pytest.approx([2, 2], rel=0.05)
+    assert second == pytest.approx([4, 4], rel=0.05)
 
 
 def test_peers_of_a_directory_that_nobody_serves(run, field: str) -> None:

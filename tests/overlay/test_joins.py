@@ -10,7 +10,7 @@ from nilometer.overlay.peer import Settings
 from nilometer.overlay.ring import Contact
 from nilometer.overlay.simulator import Faults
 from nilometer.types import MILLISECOND, SECOND
-from overlay.scenes import Scene, total
+from overlay.scenes import Scene, results, total
 
 WIDTH = 3 * SECOND
 PAIR = JoinPlan.of([("X", ("B",)), ("Y", ("B",))], [((0, "B"), (1, "B"))], WIDTH)
@@ -105,3 +105,24 @@ def test_suspend_and_resume_change_no_answer(plan: JoinPlan, away: tuple[int, in
     scene.network.at(away[1] * SECOND, lambda: scene.at_home(last, scene.memories[last].greatest))
     assert scene.run() == scene.expected
     assert total(scene.network, "withheld") > 0
+
+
+def test_joins_by_one_column_share_its_rows() -> None:
+    """A second question by the same columns, of two streams of three: no row is put again."""
+    other = JoinPlan.of([("X", ("B",)), ("Z", ("B",))], [((0, "B"), (1, "B"))], 2 * SECOND)
+    alone, scene = Scene(TRIPLE), Scene(TRIPLE)
+    network = scene.network
+    asker = network.peers["p0"]
+
+    def ask() -> None:
+        asker.ask(network.now, "other", other, SECOND)
+        network.carry()
+
+    network.at(SECOND, ask)
+    assert alone.run() == scene.run() == scene.expected
+    streams = {name: memory.rows for name, memory in scene.memories.items()}
+    ids = ["@position0", "@position1"]
+    found = sorted(row for frame in asker.asked["other"].taken() for row in frame.select(ids).rows())
+    assert found == results(other, streams, SECOND)
+    assert found
+    assert total(network, "indexed") == total(alone.network, "indexed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import socket
 import time
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from nilometer.errors import ConfigurationError
 from nilometer.overlay.delivery import Packet
 from nilometer.overlay.messages import (
+    MOST_BYTES,
     Ask,
     Find,
     Found,
@@ -159,6 +161,41 @@ def test_a_listening_peer_survives_noise() -> None:
         assert tcp.call(lambda: tcp.peer.chord.member)
     finally:
         tcp.close(leaving=False)
+
+
+def test_a_stranger_holds_no_memory_and_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First frames that do not end are bounded in bytes, in time and in number; whoever has the key is still heard."""
+    monkeypatch.setattr("nilometer.overlay.tcp.MOST_ARRIVING", 3 * MOST_BYTES)
+    monkeypatch.setattr("nilometer.overlay.tcp.MOST_CONNECTIONS", 4)
+    monkeypatch.setattr("nilometer.overlay.tcp.ARRIVING", 0.5)
+    address = f"127.0.0.1:{_free_port()}"
+    peer = Peer(Contact(1, "a", address), 1, Settings())
+    peer.begin()
+    tcp = TcpPeer(peer, KEY, lambda: time.time_ns() // 1000)
+    place = ("127.0.0.1", int(address.rpartition(":")[2]))
+    try:
+        with contextlib.ExitStack() as stack:
+            for _ in range(6):
+                connection = stack.enter_context(socket.create_connection(place))
+                connection.sendall(PREFIX.pack(MOST_BYTES) + b"x" * 1000)
+                stack.callback(_ended, connection)
+        refused = tcp.call(lambda: dict(tcp.wire.refused))
+        assert sum(refused.values()) == 6
+        assert refused["a connection without a frame"] == 3
+        assert refused["a first frame while too many others arrive"] >= 1
+        with socket.create_connection(place) as connection:
+            connection.sendall(Wire(KEY).frame(time.time_ns() // 1000, packet()))
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(1) == b""
+        assert tcp.call(lambda: sum(tcp.wire.refused.values())) == 6
+    finally:
+        tcp.close(leaving=False)
+
+
+def _ended(connection: socket.socket) -> None:
+    """Wait until the peer has closed a connection."""
+    with contextlib.suppress(ConnectionError):
+        assert connection.recv(1) == b""
 
 
 def _mutated(random: Random, frame: bytes) -> bytes:

@@ -44,7 +44,8 @@ def size(
 ) -> None:
     """Say how many peers, or Spark executors, a join needs to find a share of its results (DHTJoin, equations 7 to 12).
 
-    The rates of a query are those that were measured, or as declared: the sensors of each stream and its interval.
+    The rates of a query are those that were measured in its directory, else as declared: the sensors of each stream and its
+    interval. Both are printed.
 
     Example: nilometer size --rate 30 --rate 400 --window '50 s' --memory 100 --completeness 0.5
 
@@ -55,10 +56,15 @@ def size(
     from nilometer.overlay.sizing import size as size_of
 
     rates, windows, names = list(rate or ()), [], [f"stream {n + 1}" for n in range(len(rate or ()))]
+    beside: list[dict[str, float | None]] = [{} for _ in rates]
     if sql is not None:
         join = join_of(database_of(data, catalog), read_sql(sql))
         names, windows = list(join.streams), list(join.windows)
         rates = rates or join.known_rates()
+        beside = [
+            {"measured/s": found, "declared/s": there}
+            for found, there in zip(join.measured, join.declared, strict=True)
+        ]
     if window is not None:
         windows = [seconds_of(window)] * len(rates)
     if len(windows) != len(rates) or not rates:
@@ -71,9 +77,16 @@ def size(
         return
     print_records(
         [
-            {"stream": name, "rate/s": rate, "window s": length, "tuples": tuples, "kept": f"{share:.1%}"}
-            for name, rate, length, tuples, share in zip(
-                names, rates, windows, found.tuples, found.shares, strict=True
+            {
+                "stream": name,
+                "rate/s": rate,
+                **known,
+                "window s": length,
+                "tuples": tuples,
+                "kept": f"{share:.1%}",
+            }
+            for name, rate, known, length, tuples, share in zip(
+                names, rates, beside, windows, found.tuples, found.shares, strict=True
             )
         ],
         False,

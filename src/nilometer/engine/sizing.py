@@ -10,16 +10,29 @@ from nilometer.plan import logical
 from nilometer.types import SECOND
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nilometer.catalog import Stream
     from nilometer.engine.database import Database
 
 
 @dataclass(frozen=True)
 class JoinSize:
-    """The streams of a join, their windows in seconds, and their rates; None where a rate is not known."""
+    """The streams of a join, their windows in seconds, and their rates, as measured and as declared; None where one is not
+    known."""
 
     streams: tuple[str, ...]
     windows: tuple[float, ...]
-    rates: tuple[float | None, ...]
+    measured: tuple[float | None, ...]
+    declared: tuple[float | None, ...]
+
+    @property
+    def rates(self) -> tuple[float | None, ...]:
+        """What was measured, else what is declared."""
+        return tuple(
+            there if found is None else found
+            for found, there in zip(self.measured, self.declared, strict=True)
+        )
 
     def known_rates(self) -> list[float]:
         """The rates; refuses a join with one that is not known."""
@@ -27,7 +40,7 @@ class JoinSize:
             if rate is None:
                 raise ConfigurationError(
                     f"the rate of '{name}' is not known",
-                    hint="declare it (EXPECT EVERY 1 SECOND, and its sensors), or give --rate for each stream",
+                    hint="take readings in, declare it (EXPECT EVERY 1 SECOND, and its sensors), or give --rate for each stream",
                 )
         return [rate for rate in self.rates if rate is not None]
 
@@ -40,6 +53,7 @@ def join_of(database: Database, text: str) -> JoinSize:
 
     plan = database.sql(text).logical
     context = OptimizerContext(database.catalog)
+    base = database.data.base
     found: list[tuple[logical.Acquire, float]] = []
     for node in logical.walk_plan(plan):
         match node:
@@ -59,8 +73,21 @@ def join_of(database: Database, text: str) -> JoinSize:
     return JoinSize(
         tuple(leaf.alias for leaf, _ in found),
         tuple(length for _, length in found),
+        tuple(None if base is None else _measured(base, leaf.stream) for leaf, _ in found),
         tuple(rate_of(leaf.stream, context) for leaf, _ in found),
     )
+
+
+def _measured(base: Path, stream: Stream) -> float | None:
+    """The rate in the kept statistics of a stream, else in the newest readings of its log."""
+    from nilometer.catalog.measured import kept
+    from nilometer.live.statistics import measure_log
+    from nilometer.log import LogDirectory
+
+    found = kept(base, stream.name)
+    if found is None and LogDirectory(base).log(stream).exists:
+        found = measure_log(base, stream)
+    return None if found is None else found.rate
 
 
 def _leaves(node: logical.Node) -> list[logical.Acquire]:

@@ -1,6 +1,6 @@
 """The home of streams (SRP): sends the rows that live questions need to the owners of their keys (section 3.2).
 
-A row is sent once for each class of equal columns that a live question names, with the columns that any of them reads,
+A row is sent once for each of its columns by which a live question joins, with the columns that any of them reads,
 if the selection of any of them lets it through. Rows with a NULL key join nothing and are not sent.
 
 Suspend and resume (section 4.2). While a stream that a question needs is silent, its results can only have readings
@@ -61,21 +61,21 @@ class _Home:
 
 
 def index_of(flow: Flow, at: int) -> str:
-    """The name of the rows of an input: its class, stream and column. Questions that name the same share them."""
+    """The name of the rows of an input: their place, stream and column. Questions that name the same share them."""
     stage, _ = flow.plan.stage_of(at)
     by = flow.plan.stages[stage].by
     return "\n".join(
-        (flow.plan.class_id(by), flow.plan.inputs[at].stream.lower(), flow.plan.key_column(by, at))
+        (flow.plan.place_of(by), flow.plan.inputs[at].stream.lower(), flow.plan.key_column(by, at))
     )
 
 
-def keys_of(class_id: str, values: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-    """The keys of values in a class: those of another class are elsewhere (algorithms, section 6.5).
+def keys_of(place: str, values: pl.Series) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """The keys of values at a place: those of another place are elsewhere (algorithms, section 6.5).
 
-    >>> keys_of("x.b=y.b", pl.Series([1]))[0] == keys_of("x.b=y.b", pl.Series([1.0]))[0]
+    >>> keys_of("b", pl.Series([1]))[0] == keys_of("b", pl.Series([1.0]))[0]
     True
     """
-    text = np.frombuffer(class_id.encode(), dtype=np.uint8)
+    text = np.frombuffer(place.encode(), dtype=np.uint8)
     name = hash_texts(text, np.array([0, len(text)], dtype=np.int64))
     return fold(np.full(len(values), name[0], dtype=np.uint64), hashes_of(values))
 
@@ -251,14 +251,14 @@ class Indexing:
         back: bool = False,
         arc: Owned | None = None,
     ) -> None:
-        class_id, _, column = index.split("\n")
+        place, _, column = index.split("\n")
         rows = rows.filter(pl.col(column).is_not_null())
         parts = [self._wanted(home, index, use, rows, back=back) for use in uses]
         chosen = parts[0] if len(parts) == 1 else pl.concat(parts).unique(POSITION, maintain_order=True)
         if not chosen.height:
             return
         columns = sorted({name for use in uses for name in use.input.columns})
-        keys = pl.Series(KEY, keys_of(class_id, chosen.get_column(column)))
+        keys = pl.Series(KEY, keys_of(place, chosen.get_column(column)))
         chosen = chosen.select(keys, POSITION, TIME, *columns)
         if arc is not None:
             chosen = chosen.filter(arc(keys.to_numpy()))

@@ -140,11 +140,10 @@ class JoinPlan:
         """The same for equal joins, on every machine."""
         return hashlib.blake2b(self.as_json().encode(), digest_size=8).hexdigest()
 
-    def class_id(self, by: int) -> str:
-        """The name of a class: the same for all queries that have it, so that its rows are put once."""
-        return "=".join(
-            sorted({f"{self.inputs[at].stream.lower()}.{column}" for at, column in self.classes[by]})
-        )
+    def place_of(self, by: int) -> str:
+        """Where the keys of a class are put: the first of its columns' names. So joins with other streams by the same column
+        share its rows, which are put once, and values of other columns are elsewhere."""
+        return "=" + min(column.lower() for _, column in self.classes[by])
 
     def key_column(self, by: int, at: int) -> str:
         """The column of an input in a class."""

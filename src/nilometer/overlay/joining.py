@@ -1,6 +1,6 @@
 """The owner of keys (SQP): joins the rows of its arc, and passes results on (section 3.3).
 
-Rows come under an index: of a stream (`class, stream, column`, indexing.py), of a stage (`@flow, stage`: results of the
+Rows come under an index: of a stream (`place, stream, column`, indexing.py), of a stage (`@flow, stage`: results of the
 stage before), or as they are kept (`#flow, stage, port`: from a peer that gives them up, or keeps copies here). All
 rows of the last `slack` are remembered, so that a question that is heard of late misses none.
 """
@@ -223,5 +223,5 @@ class Joining:
         at = next(at for at, _ in plan.classes[by] if at in members)
         name = value(at, plan.key_column(by, at))
         rows = rows.filter(pl.col(name).is_not_null())
-        keys = keys_of(plan.class_id(by), rows.get_column(name))
+        keys = keys_of(plan.place_of(by), rows.get_column(name))
         return rows.with_columns(pl.Series(KEY, np.asarray(keys)))

@@ -30,6 +30,11 @@ TICK = 100 * MILLISECOND
 MOST_WAITING = 4 * MOST_BYTES
 CONNECTING = 2.0
 """Seconds until a connection is given up."""
+ARRIVING = 60.0
+"""Seconds that a connection may take for its first frame: whoever has no key must not hold it."""
+MOST_ARRIVING = 8 * MOST_BYTES
+"""The most bytes of such first frames at once: they are not authenticated before they are whole."""
+MOST_CONNECTIONS = 2_048
 
 
 class TcpPeer:
@@ -45,6 +50,7 @@ class TcpPeer:
         self._writers: dict[str, asyncio.StreamWriter | None] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._accepted = self._arriving = 0
         self.failure: BaseException | None = None
         self.troubles: dict[str, str] = {}
         """Why a peer is not reached, or refuses our frames, by address. It is not authenticated: a hint for people."""
@@ -147,16 +153,22 @@ class TcpPeer:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._tasks.add(asyncio.current_task())  # type: ignore[arg-type]
+        self._accepted += 1
         try:
+            if self._accepted > MOST_CONNECTIONS:
+                self.wire.refuse("a connection beyond all that are allowed")
+                return
+            known = False
             while True:
-                (length,) = PREFIX.unpack(await reader.readexactly(PREFIX.size))
-                if length > MOST_BYTES:
-                    self.wire.refuse("a frame that is too long")
+                async with asyncio.timeout(None if known else ARRIVING):
+                    data = await self._frame(reader, known=known)
+                if data is None:
                     return
-                packet = self.wire.read(self._clock(), await reader.readexactly(length))
+                packet = self.wire.read(self._clock(), data)
                 if packet is None:
                     writer.write(advice_of(self.wire.refusal))
                     return  # whoever sends what is no frame of ours is not listened to
+                known = True
                 self.troubles.pop(packet.sender.address, None)
                 try:
                     self.peer.receive(self._clock(), packet)
@@ -166,11 +178,31 @@ class TcpPeer:
         except asyncio.IncompleteReadError as error:
             if error.partial:
                 self.wire.refuse("a frame that is cut off")
+        except TimeoutError:
+            self.wire.refuse("a connection without a frame")
         except (ConnectionError, asyncio.CancelledError):
             pass
         finally:
+            self._accepted -= 1
             writer.close()
             self._tasks.discard(asyncio.current_task())
+
+    async def _frame(self, reader: asyncio.StreamReader, *, known: bool) -> bytes | None:
+        """The next frame of a connection; None if it is refused before it is read."""
+        (length,) = PREFIX.unpack(await reader.readexactly(PREFIX.size))
+        if length > MOST_BYTES:
+            self.wire.refuse("a frame that is too long")
+            return None
+        if known:
+            return await reader.readexactly(length)
+        if self._arriving + length > MOST_ARRIVING:
+            self.wire.refuse("a first frame while too many others arrive")
+            return None
+        self._arriving += length
+        try:
+            return await reader.readexactly(length)
+        finally:
+            self._arriving -= length
 
     def _carry(self) -> None:
         for receiver, packet in self.peer.take():

@@ -27,8 +27,8 @@ from nilometer.types import MINUTE
 OLD = 5 * MINUTE
 LEAST_KEY = 16
 PREFIX = struct.Struct("!I")
-RELEASE = 2
-"""The form of frames and messages. Peers of another form do not understand each other."""
+RELEASE = 3
+"""The form of frames and messages, and where keys are put. Peers of another form do not understand each other."""
 _SEAL = 32
 
 CUT, FOREIGN, GARBLED = (

@@ -1,7 +1,7 @@
 """The traffic of DHTJoin and RJoin in hops, with the paper's parameters (section 6, Fig. 4).
 
 Tuples, queries and values are drawn; each put is counted with the hops of its ring (rings.py). DHTJoin puts a tuple once
-for each class of a live query that has an attribute of it, and tells n - 1 peers of each query. RJoin puts each tuple
+for each of its attributes by which a live query joins, and tells n - 1 peers of each query. RJoin puts each tuple
 twice for each of its attributes, each query once, and each rewritten query once more.
 """
 
@@ -50,6 +50,8 @@ class Traffic:
     later: float = 0
     """Intermediate tuples of joins of type 2, which the paper's measure leaves out."""
     formula: float = 0
+    rewrites: float = 0
+    """How many queries RJoin rewrites, and puts once more."""
 
     def __add__(self, other: Traffic) -> Traffic:
         return Traffic(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
@@ -68,8 +70,9 @@ class Query:
     relations: list[int]
     classes: list[list[tuple[int, int]]]
 
-    def class_id(self, by: int) -> str:
-        return "=".join(sorted(f"r{one}.a{attribute}" for one, attribute in self.classes[by]))
+    def place_of(self, by: int) -> str:
+        """As peers place it (join_plan.py)."""
+        return "=" + min(f"a{attribute}" for _, attribute in self.classes[by])
 
 
 @dataclass
@@ -129,11 +132,11 @@ def dhtjoin(made: World) -> Traffic:
             for relation, attribute in members:
                 if relation not in entered:  # each stream is put once, where it enters the pipeline
                     entered.add(relation)
-                    key = (query.class_id(by), relation, attribute)
+                    key = (query.place_of(by), relation, attribute)
                     begins[key] = min(begins.get(key, np.inf), query.start)
     puts = 0
-    for (class_id, relation, attribute), start in begins.items():
-        hops = _hops_by_value(made, made.homes[relation], class_keys(class_id, setting.values))
+    for (place, relation, attribute), start in begins.items():
+        hops = _hops_by_value(made, made.homes[relation], keys_at(place, setting.values))
         values = made.values[relation][made.times[relation] >= start, attribute]
         told.indexing += float(hops[values].sum())
         puts += len(values)
@@ -157,20 +160,20 @@ def rjoin(made: World) -> Traffic:
         level = np.concatenate([keys_of(name, pl.Series([0])) for name in names])
         told.indexing += count * float(ring.hops(np.full(len(level), home), level).sum())
         for attribute, name in enumerate(names):
-            hops = _hops_by_value(made, home, class_keys(f"{name}||v", setting.values))
+            hops = _hops_by_value(made, home, keys_at(f"{name}||v", setting.values))
             told.indexing += float(hops[made.values[relation][:, attribute]].sum())
         puts += 2 * setting.attributes * count
     rewrites = 0.0
     for query in made.queries:
         rewrites += 1 + sum(_partials(made, query)[:-1])
-    told.rewriting = rewrites * _hops(setting.peers)
+    told.rewrites, told.rewriting = rewrites, rewrites * _hops(setting.peers)
     told.formula = (puts + rewrites) * _hops(setting.peers)
     return told
 
 
-def class_keys(class_id: str, values: int) -> Words:
-    """The keys of all values of a class, by the code that peers use."""
-    return keys_of(class_id, pl.int_range(values, eager=True))
+def keys_at(place: str, values: int) -> Words:
+    """The keys of all values at a place, by the code that peers use."""
+    return keys_of(place, pl.int_range(values, eager=True))
 
 
 def _hops_by_value(made: World, home: int, keys: Words) -> Integers:
@@ -229,3 +232,23 @@ def _matches(
         begins = np.searchsorted(other_times[theirs], times[mine] - window, side="left")
         found[mine] = sums[ends] - sums[begins]
     return found
+
+
+# ---- the formulas alone ----------------------------------------------------------------------------------------------
+
+
+def query_rate_at(share: float, setting: Setting, rewrites: float) -> float:
+    """The least query rate at which DHTJoin has this share of RJoin's hops, by the formulas, up to one a second.
+    `rewrites` are RJoin's a query.
+
+    With q queries a second of w of r relations each, a tuple of DHTJoin has a (1 - exp(-q t w / (r a))) puts of its a
+    attributes after t seconds, as the paper counts, and each query is told to n - 1 peers. RJoin's tuple has 2 a puts.
+    """
+    rates = np.linspace(0.0005, 1.0, 2000)
+    named, hops, seconds = setting.attributes, _hops(setting.peers), setting.seconds
+    a_second = rates * setting.ways / setting.relations
+    puts = named * (seconds + np.expm1(-a_second * seconds / named) * named / a_second)
+    tuples, queries = setting.relations * setting.rate, rates * seconds
+    ours = (setting.peers - 1) * queries + tuples * puts * hops
+    theirs = (tuples * seconds * 2 * named + rewrites * queries) * hops
+    return float(rates[np.argmax(ours > share * theirs)])

@@ -6,12 +6,13 @@ The law: a target returns, or raises a NilometerError. Anything else is a crash.
 from __future__ import annotations
 
 import contextlib
+import hmac
 import io
 import socket
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,6 +38,11 @@ from nilometer.log.local_files import LocalFiles
 from nilometer.log.record import Encoder, RecordKind
 from nilometer.log.results.shared_log import LEFT, ColumnEra, Line, RecordPlace, SharedLog, index_of_files
 from nilometer.log.results.shared_log import PLACE as COMMITS
+from nilometer.overlay.delivery import Packet
+from nilometer.overlay.messages import Find, Heartbeat, Notice, Put, decode, encode
+from nilometer.overlay.messages import WireError as PeerWireError
+from nilometer.overlay.ring import contact
+from nilometer.overlay.wire import Wire as PeerWire
 from nilometer.sensornet.motes.serial_frames import FrameKind, FrameReader
 from nilometer.sensornet.motes.values import CType, Field
 from nilometer.types import FLOAT, INT, STRING, Column
@@ -207,6 +213,33 @@ def _wire(data: bytes) -> object:
     return found
 
 
+RING_KEY = b"the key of a ring that is fuzzed"
+
+
+def _peer(data: bytes) -> object:
+    """A frame of a peer: as it is, under the right key, and as the message of a right packet."""
+    wire, sealed = PeerWire(RING_KEY), hmac.digest(RING_KEY, data, "sha256") + data
+    found: list[object] = [wire.read(0, data), wire.read(0, sealed)]
+    with contextlib.suppress(PeerWireError):
+        found.append(decode(data))
+    if wire.refused.total() != found[:2].count(None):
+        raise AssertionError("a frame is refused and not counted")
+    return found
+
+
+def _peer_bytes() -> Iterator[bytes]:
+    """Messages, and the bodies of frames with them."""
+    me = contact("roof", "127.0.0.1:7001")
+    for message in (
+        Find(7, me, 1, 2, True),
+        Notice({"id": "q", "kind": "query", "streams": ["a"]}, 2**64 - 1),
+        Heartbeat({"x": [1, 2, 3, 4, 5]}),
+        Put("=x\na\nx", pl.DataFrame({"@key": [1, 2], "@position": [0, 1], "x": [None, "a"]})),
+    ):
+        yield encode(message)
+        yield PeerWire(RING_KEY).frame(0, Packet(me, 5, 1, 9, message, (1, 2)))[4 + 32 :]
+
+
 SUMMARY = (
     b'{"from": "2026-01-01T00:00:00Z", "time": "2026-01-01T00:10:00Z", "of": "02c20468", "count": 10,'
     b' "columns": {"v": {"count": 10, "sum": 412.5, "low": 0.0, "min": 40.0, "max": 42.5}}}'
@@ -235,6 +268,7 @@ def targets() -> Mapping[str, Target]:
         "wire": Target(
             _wire, (b'{"error": "DataError", "message": "x", "span": [0, 1], "text": "ab"}', b'{"do": "top"}')
         ),
+        "peer": Target(_peer, tuple(_peer_bytes())),
         "sql": Target(
             _sql,
             (

@@ -23,6 +23,7 @@ import polars as pl
 
 from nilometer.catalog import Stream
 from nilometer.catalog.answer_streams import is_answers
+from nilometer.catalog.measured import kept
 from nilometer.catalog.peer_streams import home_of, is_of_peers, query_of, remote
 from nilometer.errors import CatalogError, ConfigurationError
 from nilometer.ingest.adapters import Adapter, Clock
@@ -232,7 +233,10 @@ class Peering:
             return query
         identity = self._identity(name, query)
         plan = self._conditions.know(node)
-        context = OptimizerContext(self._station.database.catalog)
+        measured = {
+            key: found for key in streams if (found := kept(self._station.directory, key)) is not None
+        }
+        context = OptimizerContext(self._station.database.catalog, statistics=measured)
         rates = [rate_of(streams[one.stream.lower()], context) for one in plan.inputs]
         order = order_of(plan, rates)
         if order:
