@@ -34,12 +34,12 @@ def divide(peers: int, setting: Setting) -> Division:
     weights = 1.0 / np.arange(1, setting.values + 1) ** setting.zipf
     weights /= weights.sum()
     hops, uniform, skewed = [], [], []
-    for seed in range(8):
+    for seed in range(3):
         ring = Ring.random(peers, seed)
         keys = keys_at("=a0", setting.values)
         owners = ring.owners(keys)
-        homes = np.random.default_rng(seed).integers(0, peers, 16)
-        hops += [float(ring.hops(np.full(len(keys), home), keys).mean()) for home in homes]
+        homes = np.random.default_rng(seed).integers(0, peers, len(keys))
+        hops.append(float(ring.hops(homes, keys).mean()))
         uniform.append(float(np.bincount(owners, minlength=peers).max() / len(keys)))
         skewed.append(float(np.bincount(owners, weights=weights, minlength=peers).max()))
     return Division(
