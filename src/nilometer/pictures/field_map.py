@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MOST_FRAMES = 2_000
 LINE = 11
 """The height of a line of text, in points."""
+ROOM = 1.8
+"""How much larger a map is than its phenomena."""
 NAMED = 6
 """The most sensors whose names are written."""
 
@@ -42,6 +44,9 @@ class Outlook:
     reached: Sequence[tuple[str, Place]]
 
 
+Box = tuple[float, float, float, float]
+"""The left, right, lower and upper end of what is shown."""
+
 Ahead = Callable[[Mapping[str, Any]], Outlook | None]
 """Tells the outlook of a phenomenon; None: it does not move."""
 
@@ -56,9 +61,11 @@ def draw_field(
     ahead: Ahead = lambda _: None,
 ) -> None:
     """Draw the phenomena of an evaluation; the format follows from the file's name."""
-    figure, axes = _canvas(sensors)
+    _require(sensors)
     outlooks = [outlook for row in rows if (outlook := ahead(row)) is not None]
-    _frame(axes, name, tick, rows, sensors, coordinates, {}, ahead, _shown(rows, outlooks, sensors))
+    shown = _shown(rows, outlooks, sensors)
+    figure, axes = _canvas(shown, coordinates)
+    _frame(axes, name, tick, rows, sensors, coordinates, {}, {}, ahead, shown)
     figure.savefig(path, dpi=120)
 
 
@@ -100,12 +107,14 @@ def animate_field(
     by_tick: dict[int, list[Mapping[str, Any]]] = {}
     for row in history:
         by_tick.setdefault(row["time"], []).append(row)
-    figure, axes = _canvas(sensors)
+    _require(sensors)
     trails: dict[str, list[Place]] = {}
-    shown = _shown(history, [], sensors)
+    colours: dict[str, int] = {}
+    shown = _shown(history, [], sensors, 1.3)
+    figure, axes = _canvas(shown, coordinates)
 
     def show(tick: int) -> list[Any]:
-        _frame(axes, name, tick, by_tick.get(tick, []), sensors, coordinates, trails, ahead, shown)
+        _frame(axes, name, tick, by_tick.get(tick, []), sensors, coordinates, trails, colours, ahead, shown)
         return []
 
     writer = (FFMpegWriter if path.suffix.lower() == ".mp4" else PillowWriter)(fps=6)
@@ -113,15 +122,28 @@ def animate_field(
     return len(ticks)
 
 
-def _canvas(sensors: Mapping[int | str, Place]) -> tuple[Figure, Axes]:
-    from matplotlib.figure import Figure
-
+def _require(sensors: Mapping[int | str, Place]) -> None:
     if not sensors:
         raise ConfigurationError(
             "the sensors have no places", hint="declare them: CREATE SENSOR 5 OF s AT (8.5, 47.4)"
         )
-    figure = Figure(figsize=(8, 7), layout="constrained")
+
+
+def _canvas(shown: Box, coordinates: str | None) -> tuple[Figure, Axes]:
+    """A figure of the form of what it shows."""
+    from matplotlib.figure import Figure
+
+    left, right, low, high = shown
+    form = (high - low) / max(right - left, 1e-9) * _aspect(shown, coordinates)
+    figure = Figure(figsize=(8, min(8.0, max(3.5, 7 * form + 0.8))), layout="constrained")
     return figure, figure.subplots()
+
+
+def _aspect(shown: Box, coordinates: str | None) -> float:
+    """How much longer a unit of y is drawn than one of x."""
+    if coordinates != WGS84:
+        return 1.0
+    return 1 / max(0.1, math.cos(math.radians((shown[2] + shown[3]) / 2)))
 
 
 def _frame(
@@ -132,8 +154,9 @@ def _frame(
     sensors: Mapping[int | str, Place],
     coordinates: str | None,
     trails: dict[str, list[Place]],
+    colours: dict[str, int],
     ahead: Ahead,
-    shown: tuple[float, float, float, float],
+    shown: Box,
 ) -> None:
     axes.clear()
     xs, ys = zip(*sensors.values(), strict=True)
@@ -144,7 +167,7 @@ def _frame(
     axes.set_xlim(left, right)
     axes.set_ylim(low, high)
     for row in rows:
-        colour = FRAGMENTS[hash_of(row["id"]) % len(FRAGMENTS)]
+        colour = FRAGMENTS[colours.setdefault(row["id"], len(colours) + 1) % len(FRAGMENTS)]
         for corners in rings(row["region"]):
             axes.fill(*zip(*corners, strict=True), color=colour, alpha=0.25, zorder=1)
             axes.plot(*zip(*corners, corners[0], strict=True), color=colour, linewidth=1.2, zorder=3)
@@ -179,10 +202,10 @@ def _frame(
     if coordinates == WGS84:
         axes.set_xlabel("longitude")
         axes.set_ylabel("latitude")
-        axes.set_aspect(1 / max(0.1, math.cos(math.radians((low + high) / 2))))
     else:
         axes.set_xlabel("x" if coordinates is None else f"x ({coordinates})")
         axes.set_ylabel("y" if coordinates is None else f"y ({coordinates})")
+    axes.set_aspect(_aspect(shown, coordinates))
 
 
 def _draw_outlook(axes: Axes, middle: Place, outlook: Outlook, colour: str) -> None:
@@ -221,8 +244,10 @@ def _shown(
     rows: Sequence[Mapping[str, Any]],
     outlooks: Sequence[Outlook],
     sensors: Mapping[int | str, Place],
-) -> tuple[float, float, float, float]:
-    """What the axes show: the field, or the phenomena and their surroundings, at least a third of the field."""
+    room: float = ROOM,
+) -> Box:
+    """What the axes show: the field, or the phenomena and their surroundings, at least a third of the field. `room` is how
+    much larger that is than the phenomena."""
     regions = [row["region"] for row in rows] + [outlook.region for outlook in outlooks]
     corners = [corner for region in regions for ring in rings(region) for corner in ring]
     corners += [place for outlook in outlooks for _, place in outlook.reached]
@@ -232,7 +257,7 @@ def _shown(
         span = max(high - low, 1e-9)
         if corners:
             own = [corner[side] for corner in corners]
-            middle, size = (min(own) + max(own)) / 2, max(1.8 * (max(own) - min(own)), span / 3)
+            middle, size = (min(own) + max(own)) / 2, max(room * (max(own) - min(own)), span / 3)
             low, high = (
                 max(min(low, *own), middle - size / 2),
                 min(max(high, *own), middle + size / 2),
@@ -240,11 +265,6 @@ def _shown(
         margin = 0.05 * span
         shown += [low - margin, high + margin]
     return shown[0], shown[1], shown[2], shown[3]
-
-
-def hash_of(text: str) -> int:
-    """A number for a phenomenon's colour, the same in every run."""
-    return sum(position * ord(letter) for position, letter in enumerate(text, 1))
 
 
 def _pair(point: Any) -> Place:
