@@ -104,12 +104,16 @@ def _run_here(place: Path, parts: int, join: Join, seen: _Seen) -> None:
     ChangeWriter(folder).add(join)
     options = {"place": str(place), "folder": str(folder), "max_rows": str(ROWS), "parts": str(parts)}
     work = RoundWork(options | {"task_rows": "0"})
+
+    def give(number: int, tasks: int) -> None:
+        seen.take(take_result(folder, number, tasks))
+
     number = 0
-    while (following := work.latest(number)) != number:
+    while (following := work.latest(number, give)) != number:
         number, tasks = following, work.tasks(following)
         for task in tasks:
             run_and_leave(task)
-        seen.take(take_result(folder, number, len(tasks)))
+        give(number, len(tasks))
 
 
 @dataclass

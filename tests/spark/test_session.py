@@ -32,6 +32,12 @@ def test_loopback_is_for_local_masters() -> None:
     assert "spark.driver.bindAddress" not in default_settings("spark://host:7077")
 
 
+def test_java_compiles_less_for_one_question() -> None:
+    options = "spark.driver.defaultJavaOptions"
+    assert default_settings("local", brief=True)[options].endswith(" -XX:TieredStopAtLevel=1")
+    assert "-XX:TieredStopAtLevel" not in default_settings("local")[options]
+
+
 @pytest.mark.spark
 def test_there_is_one(spark: SparkSession) -> None:
     found: list[SparkSession] = []

@@ -91,6 +91,7 @@ def query(
         return
     with quietly(quiet):
         database = database_of(data, catalog, on, log_order=log_order, allow_gaps=allow_gaps, tell=not json)
+        database.brief = True
         text = read_sql(sql)
         statement = parse(text)
         if isinstance(statement, ast.Show):

@@ -73,6 +73,8 @@ class Database:
         self.data = Data()
         self.notes: list[str] = []
         self.keeping: Keeping | None = None
+        self.brief = False
+        """Whether this process ends with the answer to one question: Spark's session then starts quickly, and is never fast."""
         self.told: list[str] = []
         self.models: Path | None = None
 

@@ -128,7 +128,8 @@ def job_over_logs(
         place=place,
         start=log_starts(place, streams_of(query.physical)),
         buckets=buckets,
-        partitions=partitions,
+        # More would have nothing to do, and each costs a turn of a Python worker: a user's own session may have 200.
+        partitions=min(partitions, buckets),
         ends=ends,
         max_rows=max_rows,
         skips=FunctionFailedError,
@@ -141,7 +142,7 @@ def _session(database: Database) -> tuple[Any, SparkSettings]:
     from nilometer.spark.settings import SparkSettings
 
     settings = SparkSettings.from_environment(database.data.base)
-    return spark_session(settings.session), settings
+    return spark_session(settings.session, brief=database.brief), settings
 
 
 def land_query(query: Query, place: str) -> dict[str, Ledger]:

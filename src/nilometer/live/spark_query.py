@@ -186,7 +186,7 @@ class SparkQuery:
         from nilometer.spark.session import spark_session
 
         session = spark_session(self._settings.session)
-        installed = self._installation(partitions_of(session))
+        installed = self._installation(min(partitions_of(session), self._settings.bucket_count))
         self._buckets = int(installed["buckets"])
         logs = LogDirectory(self._directory)
         job = Job(

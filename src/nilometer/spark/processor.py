@@ -83,9 +83,9 @@ class States(Protocol):
 
 
 def process(
-    text: str, stage: int, key: int, packed: list[bytes], states: States
+    text: str, stage: int, key: int, packed: list[bytes], states: States, *, last: bool = False
 ) -> Iterator[tuple[int, bytes]]:
-    """One bucket's part of a micro-batch: the packets of a key in, keys and packets out."""
+    """One bucket's part of a micro-batch: the packets of a key in, keys and packets out. `last`: no other follows."""
     job = job_of(text)
     target = target_of(packed[0])
     if target < 0 or job.layout.fragments[target].stage != stage:
@@ -93,11 +93,11 @@ def process(
             yield key, data
         return
     with carried():
-        for packet in _step(digest_of(text), job, [unpack(data) for data in packed], states):
+        for packet in _step(digest_of(text), job, [unpack(data) for data in packed], states, last):
             yield 0 if packet.target == ANSWER else job.keys[packet.target, packet.bucket], packet.pack()
 
 
-def _step(digest: str, job: Job, packets: list[Packet], states: States) -> Iterator[Packet]:
+def _step(digest: str, job: Job, packets: list[Packet], states: States, last: bool) -> Iterator[Packet]:
     fragment = job.layout.fragments[packets[0].target]
     pass_by("before_state")
     place = (digest, fragment.number, packets[0].bucket)
@@ -106,7 +106,8 @@ def _step(digest: str, job: Job, packets: list[Packet], states: States) -> Itera
     shed_before, work_before = bucket.flow.shed, bucket.flow.work
     output = bucket.flow.step(clock, _inputs(fragment, packets), first, {}, skips=job.skips)
     _write(bucket, states)
-    _remember(place, bucket)
+    if not last:
+        _remember(place, bucket)
     pass_by("after_state")
     held = sum(map(len, bucket.written.values()))
     counts = Counts(

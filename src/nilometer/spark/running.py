@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 Take = Callable[[MicroBatch], None]
 
+DIED = re.compile(
+    r"Python worker exited unexpectedly|ExecutorLostFailure|EOFException"
+    r"|(Socket|IO)Exception: (Stream closed|Connection reset|Broken pipe)"
+)
+"""In Spark's error text: a worker or its machine is gone."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -159,10 +165,16 @@ def error_of(text: str) -> NilometerError:
     ours = found_in(text)
     if ours is not None:
         return ours
+    if DIED.search(text):
+        return ResourceError(
+            "a Python process of Spark died at its work",
+            detail="the system ends a process that needs too much memory",
+            hint="use smaller micro-batches (max_rows in nilometer.toml, or NILOMETER_SPARK__MAX_ROWS=100000), or more memory",
+        )
     causes = re.findall(r"^Caused by: (?:[\w.$]+(?:Exception|Error): )?(.+)$", text, re.MULTILINE)
     said = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
     return ResourceError(
         "Spark stopped the query",
         detail=(causes[-1] if causes else " ".join(said[:2]))[:500],
-        hint="run it again: it goes on from its last commit",
+        hint="run it again: a standing query goes on from its last commit",
     )

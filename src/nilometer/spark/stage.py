@@ -6,8 +6,8 @@ asks for the state variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
@@ -17,6 +17,9 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # One variable for everything, and its types not as text: each variable, and each text, costs a call to the
 # JVM in every task, of tens of milliseconds.
@@ -53,6 +56,43 @@ class Stage(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing to do: only the flows are held, which stay."""
+
+
+def at_once(text: str, number: int) -> Callable[[pa.Table], pa.Table]:
+    """The `number`-th stage of a packed job that is one batch: the packets of a bucket -> what it gives. It has no state
+    before or after."""
+
+    def run(table: pa.Table) -> pa.Table:
+        import pyarrow as pa
+
+        from nilometer.spark.processor import process
+
+        packed = [value.as_py() for value in table.column("packet")]
+        found = list(process(text, number, table.column("key")[0].as_py(), packed, NoStates(), last=True))
+        keys, packets = pa.array([key for key, _ in found], pa.int32()), [packet for _, packet in found]
+        return pa.table({"key": keys, "packet": pa.array(packets, pa.binary())})
+
+    return run
+
+
+class NoStates:
+    """The state of a batch (processor.States)."""
+
+    def get(self) -> None:
+        """Nothing came before."""
+
+    def update(self, mark: str, small: bytes) -> None:
+        """Nothing comes after."""
+
+    def large(self) -> dict[str, bytes]:
+        """Nothing."""
+        return {}
+
+    def put(self, name: str, pane: bytes) -> None:
+        """Nothing comes after."""
+
+    def remove(self, name: str) -> None:
+        """Nothing comes after."""
 
 
 class SparkStates:

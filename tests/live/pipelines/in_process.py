@@ -62,20 +62,24 @@ class InProcessRun:
         self._pumping = True
         try:
             while self.active and self.work is not None:
-                number = self.work.latest(self.rounds)
-                if number == self.rounds:
+                begin = self.rounds
+                number = self.work.latest(begin, self._give)
+                if number == begin:
                     return
                 tasks = self.work.tasks(number)
                 for task in pickle.loads(pickle.dumps(tasks)):
                     run_and_leave(task)
-                self.rounds = number
                 if tasks and number % 5 == 4:
                     _FLOWS.clear()  # as if other processes ran the next tasks
-                self._take(take_result(self._folder, number, len(tasks)))
+                self._give(number, len(tasks))
         except NilometerError as error:
             self.failure, self.active = error, False
         finally:
             self._pumping = False
+
+    def _give(self, number: int, tasks: int) -> None:
+        self.rounds = number
+        self._take(take_result(self._folder, number, tasks))
 
     def stop(self) -> None:
         self.active = False

@@ -6,6 +6,7 @@ run is over; the next one begins where the commit log ends.
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 from collections.abc import Callable
@@ -109,14 +110,19 @@ class PipelineRun:
             self._taker.end()
 
     def _tasks_done(self, number: int) -> bool:
-        """Wait until Spark has run the tasks of a round. The first round is its micro-batch 0."""
+        """Wait until Spark has run the tasks of a round."""
         while not self._over.wait(SOON):
-            progress = self.progress
-            if progress is not None and progress.batch >= number - 1:
+            if self._done() >= number:
                 return True
             if not self.active:
                 return False
         return False
+
+    def _done(self) -> int:
+        """The number of the last round whose micro-batch is over. Not every round is a micro-batch."""
+        found: Any = None if self._query is None else self._query.lastProgress
+        end = None if found is None else found["sources"][0]["endOffset"]
+        return int(json.loads(end)["round"]) if end else 0
 
     @property
     def active(self) -> bool:

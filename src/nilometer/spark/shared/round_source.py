@@ -75,14 +75,17 @@ class RoundStreamReader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict[str, Any], limit: Any = None) -> dict[str, Any]:  # noqa: N802, ARG002
         """The next round; equal to `start` if there is nothing to do."""
-        return {"round": self.work.latest(int(start["round"]))}
+        return {"round": self.work.latest(int(start["round"]), self._give)}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:  # noqa: ARG002
         """The tasks of a round; none if it is small: then it is run here."""
         number = int(end["round"])
         tasks = self.work.tasks(number)
-        self.giver.give(number, len(tasks))
+        self._give(number, len(tasks))
         return [InputPartition(task) for task in tasks]
+
+    def _give(self, number: int, tasks: int) -> None:
+        self.giver.give(number, tasks)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Run a task."""

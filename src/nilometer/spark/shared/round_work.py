@@ -15,7 +15,7 @@ import os
 import pickle
 import secrets
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,9 @@ from nilometer.spark.shared.way_costs import WayCosts
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Give = Callable[[int, int], None]
+"""Passes a round on to the owner: its number, and in how many tasks it is run."""
 
 TIMES = "times"
 CALM = 20
@@ -65,11 +68,20 @@ class RoundWork:
         self._rounds: list[Round] = []
         self._calm = CALM
 
-    def latest(self, start: int) -> int:
-        """The number of the next round, or of the one before it if there is nothing to do."""
-        with carried():
-            round_ = self._planner.next()
-            return start if round_ is None else round_.number
+    def latest(self, start: int, give: Give) -> int:
+        """The number of the next round that Spark must run as a micro-batch, or `start` if there is none. Rounds before it
+        that read nothing, because queries only come, go or are saved, are run at once and given: 30 ms less for each.
+        """
+        while True:
+            with carried():
+                round_ = self._planner.next()
+                if round_ is None:
+                    return start
+                if round_.rows or (self._parts > 1 and self._calm < CALM):
+                    return round_.number
+                self._rounds.append(round_)
+                self._run_here(round_)
+            give(round_.number, 0)
 
     def tasks(self, number: int) -> list[RoundTask]:
         """Run a round here, or return its tasks."""
@@ -78,24 +90,34 @@ class RoundWork:
             if round_ is None or round_.number != number:
                 raise InternalError(f"round {number} is not the next one")
             self._rounds.append(round_)
-            tasks = [
-                RoundTask(self._place, str(self._folder), part, self._parts, self._base, tuple(self._rounds))
-                for part in range(self._parts)
-            ]
             self._note_times()
             self._calm = 0 if self._costs.in_tasks(round_.rows) else self._calm + 1
-            in_tasks = self._parts > 1 and self._calm < CALM
-            if in_tasks:
-                self._elsewhere[round_.number] = round_.rows
-            else:
-                results = [run_task(task) for task in tasks]
-                self._costs.note(round_.rows, [result.milliseconds for result in results])
-                result = merged(results)
-                result.way = f"planner{self._expected(round_.rows)}"
-                _leave(self._folder, result)
-            self._planner.done(round_)
-            self._forget_rounds(round_)
-            return tasks if in_tasks else []
+            if self._parts == 1 or self._calm >= CALM:
+                self._run_here(round_)
+                return []
+            tasks = self._tasks()
+            self._elsewhere[round_.number] = round_.rows
+            self._done(round_)
+            return tasks
+
+    def _tasks(self) -> list[RoundTask]:
+        """The tasks of the last round."""
+        return [
+            RoundTask(self._place, str(self._folder), part, self._parts, self._base, tuple(self._rounds))
+            for part in range(self._parts)
+        ]
+
+    def _run_here(self, round_: Round) -> None:
+        results = [run_task(task) for task in self._tasks()]
+        self._costs.note(round_.rows, [result.milliseconds for result in results])
+        result = merged(results)
+        result.way = f"planner{self._expected(round_.rows)}"
+        _leave(self._folder, result)
+        self._done(round_)
+
+    def _done(self, round_: Round) -> None:
+        self._planner.done(round_)
+        self._forget_rounds(round_)
 
     def _expected(self, rows: int) -> str:
         """Why a round was not run in tasks, for `queries analyze`."""

@@ -1,20 +1,20 @@
 """The program that Spark starts in place of Python: asks the zygote for a process, and stands for it until it
 ends.
 
-Its arguments are the zygote's socket and Python's own arguments. It imports only a little of the standard
-library. If the zygote does not serve the request (a `-c`, another hash seed, a zygote that is gone), it
+Its arguments are the zygote's socket and Python's own arguments. It imports only what is built into Python: `socket` and
+`json` would double its 13 ms. If the zygote does not serve the request (a `-c`, another hash seed, a zygote that is gone), it
 starts Python itself, as if there were no stub.
 """
 
 from __future__ import annotations
 
-import json
+import _socket
+import marshal
 import os
-import socket
-import struct
 import sys
 
-LENGTH = struct.Struct("!I")
+LENGTH = 4
+"""The bytes that say how long a request is."""
 STANDARD = (0, 1, 2)
 KILLED = 137
 """The exit code of a process that ended without reporting one."""
@@ -30,15 +30,17 @@ def main(address: str, arguments: list[str]) -> int:
     return code[0] if code else KILLED
 
 
-def _asked(address: str, arguments: list[str]) -> socket.socket | None:
+def _asked(address: str, arguments: list[str]) -> _socket.socket | None:
     """The connection to a process that runs the arguments, with this one's input, outputs and environment;
     None if the zygote does not serve it.
     """
-    request = json.dumps([arguments, dict(os.environ), os.getcwd()]).encode()
-    line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    request = marshal.dumps([arguments, dict(os.environ), os.getcwd()])
+    files = b"".join(each.to_bytes(4, sys.byteorder) for each in STANDARD)
+    line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         line.connect(address)
-        socket.send_fds(line, [LENGTH.pack(len(request))], STANDARD)
+        head = len(request).to_bytes(LENGTH, sys.byteorder)
+        line.sendmsg([head], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
         line.sendall(request)
         if line.recv(1) == b"+":
             return line

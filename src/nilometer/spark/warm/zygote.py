@@ -12,7 +12,7 @@ import os
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import fcntl
-import json
+import marshal
 import runpy
 import select
 import signal
@@ -44,7 +44,7 @@ def serve(listener: socket.socket, seed: str | None) -> None:
         line.settimeout(PATIENCE)
         files: list[int] = []
         try:
-            start, files, _, _ = socket.recv_fds(line, LENGTH.size, len(STANDARD))
+            start, files, _, _ = socket.recv_fds(line, LENGTH, len(STANDARD))
             request = _request(line, start)
             # The hashing of strings was fixed when this process began, and the workers of one session must
             # agree.
@@ -61,16 +61,16 @@ def serve(listener: socket.socket, seed: str | None) -> None:
 
 def _request(line: socket.socket, start: bytes) -> list[Any] | None:
     """A stub's request: arguments, environment, directory; None if the stub has gone."""
-    if len(start) < LENGTH.size:
+    if len(start) < LENGTH:
         return None
-    (length,) = LENGTH.unpack(start)
+    length = int.from_bytes(start, sys.byteorder)
     text = b""
     while len(text) < length:
         more = line.recv(length - len(text))
         if not more:
             return None
         text += more
-    request: list[Any] = json.loads(text)
+    request: list[Any] = marshal.loads(text)
     return request
 
 

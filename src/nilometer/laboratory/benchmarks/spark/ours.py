@@ -116,8 +116,10 @@ class OurQuery:
     def progress(self) -> tuple[Mapping[str, Any], ...]:
         """Spark's progress reports for the last hundred micro-batches. A micro-batch that runs where it is planned has no
         input as Spark counts it."""
-        # In the first the query joins.
-        return tuple(dict(each) | {"numInputRows": int(each["batchId"] > 0)} for each in self._run.reports)
+        # A report without `addBatch` says that there was nothing to do.
+        return tuple(
+            dict(each) | {"numInputRows": int("addBatch" in each["durationMs"])} for each in self._run.reports
+        )
 
     def _commit(self, result: RoundResult) -> None:
         if result.failures:

@@ -42,7 +42,7 @@ def with_foreign(bench: Bench, workload: Workload, comparison: Comparison) -> Co
         found = _run(bench, name, script, workload.name, csv, place)
         if found is None:
             continue
-        peers[name] = found
+        peers |= found
         unlike = difference(mine, before(_answers(place, mine.schema), prepared.sentinel))
         if unlike is not None:
             different[name] = unlike
@@ -51,7 +51,7 @@ def with_foreign(bench: Bench, workload: Workload, comparison: Comparison) -> Co
 
 def _run(
     bench: Bench, name: str, script: str, question: str, csv: Path, place: Path
-) -> tuple[float, ...] | None:
+) -> dict[str, tuple[float, ...]] | None:
     python = os.environ.get(f"NILOMETER_{name.upper()}_PYTHON", sys.executable)
     command = [
         python,
@@ -73,9 +73,12 @@ def _run(
     if done.returncode:
         bench.say(f"{question}, {name} failed: {' '.join(done.stderr.split())[-600:]}")
         return None
-    seconds = tuple(json.loads(done.stdout.splitlines()[-1])["seconds"])
-    bench.say(f"{question}, {name}: {', '.join(f'{each:.2f}' for each in seconds)} s")
-    return seconds
+    found = {}
+    for what, seconds in json.loads(done.stdout.splitlines()[-1]).items():
+        whose = name if what == "seconds" else f"{name}, {what}"
+        found[whose] = tuple(seconds)
+        bench.say(f"{question}, {whose}: {', '.join(f'{each:.2f}' for each in seconds)} s")
+    return found
 
 
 def _csv_files(prepared: Prepared, workload: Workload) -> Path:
