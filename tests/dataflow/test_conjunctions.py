@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import nilometer
 from nilometer.dataflow import Batch, MemorySources
-from nilometer.dataflow.filters import Values, conditions_of, stateless_over
+from nilometer.dataflow.conjunctions import _inside
+from nilometer.dataflow.filters import Range, Values, conditions_of, stateless_over
 from nilometer.dataflow.graph import Graph
 from nilometer.engine.data import frame_of
+from nilometer.kernels.filter_ranges import Ranges, filter_ranges
 
 DATABASE = nilometer.connect()
 DATABASE.execute("CREATE STREAM s (x INT, v FLOAT, name STRING) PUSHED;")
@@ -53,8 +58,15 @@ def holds(condition: tuple[str, str, Any], row: dict[str, Any]) -> bool:
     return bool(compared[symbol]())
 
 
+@pytest.mark.parametrize("long", [0, 1 << 40])
 @given(filters, st.lists(rows, max_size=3))
-def test_each_query_gets_what_it_gets_alone(asked: list[Any], batches: list[list[Any]]) -> None:
+def test_each_query_gets_what_it_gets_alone(long: int, asked: list[Any], batches: list[list[Any]]) -> None:
+    """With batches that count as long, whose values are compared one by one, and with short ones."""
+    with patch("nilometer.dataflow.conjunctions.LONG", long):
+        each_gets_what_it_gets_alone(asked, batches)
+
+
+def each_gets_what_it_gets_alone(asked: list[Any], batches: list[list[Any]]) -> None:
     graph = Graph(MemorySources())
     for number, parts in enumerate(asked):
         where = f" WHERE {' AND '.join(map(text_of, parts))}" if parts else ""
@@ -83,3 +95,14 @@ def test_conditions_on_one_column_are_one() -> None:
     found, rest = conditions_of(acquire)
     assert found == {"x": Values("x", frozenset({2, 3})), "name": Values("name", frozenset({"a"}))}
     assert rest is None
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, None), (None, 1.0), (0.0, 2.0)])
+@pytest.mark.parametrize("closed", [True, False])
+def test_values_that_are_no_numbers_count_as_where_they_are_sorted(
+    low: float | None, high: float | None, closed: bool
+) -> None:
+    values = np.array([0.0, 0.5, 1.0, 2.0, np.inf, np.nan])
+    wanted = Range("v", low, closed, high, closed)
+    starts, ends = filter_ranges(values, Ranges.of([(low, closed, high, closed)]))
+    assert np.flatnonzero(_inside(values, wanted)).tolist() == list(range(int(starts[0]), int(ends[0])))

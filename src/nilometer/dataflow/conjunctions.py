@@ -20,6 +20,9 @@ from nilometer.kernels.filter_ranges import Ranges, filter_ranges
 
 PAIRS = 1 << 20
 """The number of pairs that are checked at once."""
+FEW, LONG = 16, 4_096
+"""Up to so many ranges of a column are compared one by one with a batch of so many rows: that costs 0.2 ms each for 250,000
+rows, where sorting the rows costs 20."""
 
 T = TypeVar("T")
 Places = npt.NDArray[np.int64]
@@ -33,6 +36,7 @@ class Conjunctions(Generic[T]):
         conditions = [{column: _by_values(one) for column, one in each.items()} for _, each in filters]
         self._by_value: dict[str, _ByValue] = {}
         self._by_range: dict[str, tuple[Places, Ranges]] = {}
+        self._few: dict[str, list[tuple[int, Range]]] = {}
         values: dict[str, list[tuple[int, Values]]] = {}
         ranges: dict[str, list[tuple[int, Range]]] = {}
         for number, each in enumerate(conditions):
@@ -47,6 +51,8 @@ class Conjunctions(Generic[T]):
         for column, limits in ranges.items():
             bounds = [(r.low, r.low_closed, r.high, r.high_closed) for _, r in limits]
             self._by_range[column] = (np.array([n for n, _ in limits], dtype=np.int64), Ranges.of(bounds))
+            if len(limits) <= FEW:
+                self._few[column] = limits
         columns = {column for each in conditions for column in each}
         self._checks = {column: _Check(column, conditions) for column in sorted(columns)}
 
@@ -57,6 +63,11 @@ class Conjunctions(Generic[T]):
             yield from self._checked(*index.pairs(batch, column), batch)
         for column, (numbers, ranges) in self._by_range.items():
             known, present = batch.numbers(column)
+            if rows.height >= LONG and column in self._few:
+                for number, wanted in self._few[column]:
+                    places = np.flatnonzero(_inside(known, wanted) & present)
+                    yield from self._checked(np.full(len(places), number), places, batch)
+                continue
             there = np.flatnonzero(present)
             order = there[np.argsort(known[there], kind="stable")]
             starts, ends = filter_ranges(known[order], ranges)
@@ -79,6 +90,16 @@ class Conjunctions(Generic[T]):
         edges = np.flatnonzero(np.diff(owners, prepend=-1, append=-1))
         for start, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             yield self._filters[owners[start]], places[start:end]
+
+
+def _inside(values: npt.NDArray[Any], wanted: Range) -> npt.NDArray[np.bool_]:
+    """Which values are in a range. NaN is above all numbers, as where values are sorted."""
+    holds = np.ones(len(values), dtype=np.bool_)
+    if wanted.low is not None:
+        holds &= ~(values < wanted.low if wanted.low_closed else values <= wanted.low)
+    if wanted.high is not None:
+        holds &= values <= wanted.high if wanted.high_closed else values < wanted.high
+    return holds
 
 
 class _Batch:

@@ -69,8 +69,10 @@ def at_once(text: str, number: int) -> Callable[[pa.Table], pa.Table]:
 
         packed = [value.as_py() for value in table.column("packet")]
         found = list(process(text, number, table.column("key")[0].as_py(), packed, NoStates(), last=True))
-        keys, packets = pa.array([key for key, _ in found], pa.int32()), [packet for _, packet in found]
-        return pa.table({"key": keys, "packet": pa.array(packets, pa.binary())})
+        # In the types of the session: it may ask for large ones (spark.sql.execution.arrow.useLargeVarTypes).
+        return pa.Table.from_pydict(
+            {"key": [key for key, _ in found], "packet": [packet for _, packet in found]}, schema=table.schema
+        )
 
     return run
 

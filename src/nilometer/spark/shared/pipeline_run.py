@@ -112,13 +112,14 @@ class PipelineRun:
     def _tasks_done(self, number: int) -> bool:
         """Wait until Spark has run the tasks of a round."""
         while not self._over.wait(SOON):
-            if self._done() >= number:
+            if self.done >= number:
                 return True
             if not self.active:
                 return False
         return False
 
-    def _done(self) -> int:
+    @property
+    def done(self) -> int:
         """The number of the last round whose micro-batch is over. Not every round is a micro-batch."""
         found: Any = None if self._query is None else self._query.lastProgress
         end = None if found is None else found["sources"][0]["endOffset"]

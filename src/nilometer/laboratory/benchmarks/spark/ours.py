@@ -34,6 +34,7 @@ from nilometer.types import SECOND
 
 NAME = "bench"
 UNLIMITED = 1 << 40
+PATIENCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class OurQuery:
         self._log = ResultLog(LocalFiles(place / "answers"), self._columns)
         self._files = StateFiles(place)
         self._place = place
-        self._number = 0
+        self._number = self._round = 0
         self._watch, self._states = watch, states
         streams = physical.streams_of(query.physical)
         self._logs = {name: LogDirectory(directory).log(stream) for name, stream in streams.items()}
@@ -112,6 +113,12 @@ class OurQuery:
         self._run.stop()
         self._log.close()
 
+    def wait_for_reports(self) -> None:
+        """Wait until Spark has reported on all that it has read: it does so a little after the commit."""
+        until = time.monotonic() + PATIENCE
+        while self._run.done < self._round and time.monotonic() < until:
+            time.sleep(0.01)
+
     @property
     def progress(self) -> tuple[Mapping[str, Any], ...]:
         """Spark's progress reports for the last hundred micro-batches. A micro-batch that runs where it is planned has no
@@ -127,6 +134,7 @@ class OurQuery:
         moved = result.offsets[1] != self._offsets
         frames = tuple(frame_of(rows) for rows in result.answers.get(NAME, ()))
         if moved:
+            self._round = result.number
             rows = pl.concat(frames) if frames else empty(self._columns)
             self._log.commit(rows, Commit(NAME, self._number, dict(result.offsets[1]), QueryLedger()))
             self._number += 1
@@ -166,6 +174,7 @@ def run(
     try:
         query.catch_up()
         seconds = time.perf_counter() - started
+        query.wait_for_reports()
         return OurRun(seconds, query.progress)
     finally:
         query.stop()
