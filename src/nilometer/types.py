@@ -235,7 +235,10 @@ def format_time(microseconds: int) -> str:
 
 def parse_time(text: str) -> int:
     """Microseconds since the epoch from ISO-8601 (no zone means UTC); raises ValueError."""
-    moment = datetime.fromisoformat(text.strip())
+    text = text.strip()
+    if ":" in text and text.endswith(("UTC", "GMT")):
+        text = text[:-3].rstrip()
+    moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1)

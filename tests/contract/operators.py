@@ -191,12 +191,15 @@ FRAMES = (
     framed(AnalyticFunction.MIN, "R.kind", STRING, THREE),
     framed(AnalyticFunction.AVG, "R.rain", FLOAT, Frame(FrameUnit.RANGE, -4, 0)),
     framed(AnalyticFunction.FIRST_VALUE, "R.depth", INT, Frame(FrameUnit.RANGE, -4, -1)),
+    framed(AnalyticFunction.MEDIAN, "R.depth", FLOAT, THREE),
+    framed(AnalyticFunction.STDEV, "R.rain", FLOAT, Frame(FrameUnit.RANGE, -4, 0)),
 )
 SO_FAR = (
     AnalyticItem("rows", AnalyticFunction.COUNT, INT, frame=TO_CURRENT),
     framed(AnalyticFunction.SUM, "R.rain", FLOAT, TO_CURRENT),
     framed(AnalyticFunction.SUM, "R.depth", INT, Frame(FrameUnit.ROWS, None, 0)),
     framed(AnalyticFunction.AVG, "R.depth", FLOAT, TO_CURRENT),
+    framed(AnalyticFunction.VARIANCE, "R.depth", FLOAT, TO_CURRENT),
     framed(AnalyticFunction.MAX, "R.kind", STRING, TO_CURRENT),
     framed(AnalyticFunction.FIRST_VALUE, "R.kind", STRING, TO_CURRENT),
     framed(AnalyticFunction.LAST_VALUE, "R.depth", INT, TO_CURRENT),

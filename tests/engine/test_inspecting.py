@@ -54,8 +54,12 @@ def test_the_dialects_of_csv() -> None:
     assert dialect_of("") == Dialect()
     assert dialect_of("# made by x\n# y\na\tb\n1\t2\n") == Dialect("\t", skip=2)
     assert dialect_of('a,b\n"x, y",2\n') == Dialect(",")
-    assert dialect_of("2026-01-01;3,5;1.5\n2026-01-02;4,5;2.5\n").decimal_comma
-    assert not dialect_of("a;b\n1.5;2\n").decimal_comma
+    assert dialect_of("2026-01-01;3,5;1.5\n2026-01-02;4,5;2.5\n").decimal == ","
+    assert dialect_of("a;b\n1.5;2\n").decimal is None
+    assert dialect_of('a,b\n"1,234.5",2\n').decimal == "."
+    assert dialect_of("a;b\n1.234,5;2\n").decimal == ","
+    assert dialect_of('a,b\n"1,234",2\n').decimal is None
+    assert dialect_of("a,b\n1.5,x\nN/A,-\n").nulls == ("N/A",)
     assert dialect_of("ts,773869\n2026-01-01,5\n").header
     assert not dialect_of("773869,5\n773870,6\n").header
     assert dialect_of_bytes("a;Gerät\n1;2\n".encode("cp1252")).encoding == "cp1252"

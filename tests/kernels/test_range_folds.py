@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import median
 
 import numpy as np
 from hypothesis import given
@@ -13,6 +14,7 @@ from nilometer.kernels.range_folds import (
     first_above,
     first_not_below,
     least_of_ranges,
+    medians_of_ranges,
     sums_of_ranges,
 )
 
@@ -58,3 +60,14 @@ def test_searches_in_ranges(data: st.DataObject, values: list[int], target: int)
 def test_pairs_keep_what_a_double_loses() -> None:
     high, low = added_pairs(np.array([1e16]), np.array([0.0]), np.array([1.0]), np.array([0.0]))
     assert (high[0], low[0]) == (1e16, 1.0)
+
+
+@given(st.data(), st.lists(st.none() | st.integers(-9, 9), min_size=1, max_size=20))
+def test_the_medians_of_ranges(data: st.DataObject, values: list[int | None]) -> None:
+    lows, highs = data.draw(ranges(len(values)))
+    ascending = sorted({value for value in values if value is not None})
+    ranks = np.array([-1 if value is None else ascending.index(value) for value in values])
+    found = medians_of_ranges(ranks, np.array(ascending, dtype=np.float64), lows, highs)
+    for number, (low, high) in enumerate(zip(lows, highs, strict=True)):
+        inside = [value for value in values[low:high] if value is not None]
+        assert found[number] == median(inside) if inside else math.isnan(found[number])

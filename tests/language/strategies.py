@@ -336,6 +336,8 @@ def _with_memory(select: ast.Select) -> ast.Select:
 def selects(depth: int = DEPTH) -> st.SearchStrategy[ast.Select]:
     """SELECT with any of its clauses."""
     values = expressions(depth)
+    keys = st.lists(values, max_size=2).map(tuple)
+    grouping = st.lists(keys, min_size=1, max_size=3).map(lambda sets: (ast.GroupingSets(tuple(sets)),))
     excluded = st.just(()) | st.lists(names, min_size=1, max_size=2).map(tuple)
     items = st.builds(ast.SelectItem, st.builds(ast.Star, optional_names, excluded)) | st.builds(
         ast.SelectItem, values, optional_names
@@ -347,7 +349,7 @@ def selects(depth: int = DEPTH) -> st.SearchStrategy[ast.Select]:
         st.none() | st.sampled_from(STREAM_WORDS),
         bounds,
         st.none() | values,
-        st.lists(values, max_size=2).map(tuple),
+        st.lists(values, max_size=2).map(tuple) | grouping,
         st.none() | values,
         optional_durations,
         optional_durations,

@@ -42,7 +42,7 @@ from nilometer.language.print_expressions import print_expression
         ("interval '0 s'", "0 SECONDS"),
         ("interval + date", "interval + date"),
         ("timestamp '2026-01-31 12:00+01:00'", "TIME '2026-01-31T11:00:00Z'"),
-        ("date '2026-01-31'", "TIME '2026-01-31T00:00:00Z'"),
+        ("date '2026-01-31'", "CAST(TIME '2026-01-31T00:00:00Z' AS DATE)"),
         ("a || b || c", "a || b || c"),
         ("a || (b || c)", "a || (b || c)"),
         ("a + 1 || b = c || d * 2", "a + 1 || b = c || d * 2"),

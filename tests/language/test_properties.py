@@ -78,7 +78,7 @@ def _check_span(node: ast.Node, text: str) -> None:
         found = parse(written)
         # The declaration in a REPLACE has the same text.
         assert node in (found, found.created if isinstance(found, ast.Replace) else None)
-    elif isinstance(node, ast.Expression) and not isinstance(node, ast.Star):
+    elif isinstance(node, ast.Expression) and not isinstance(node, ast.Star | ast.GroupingSets):
         assert parse_expression(written) == node
 
 

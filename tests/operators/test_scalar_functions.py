@@ -311,6 +311,12 @@ def test_bins(rows: list[Any], width: int) -> None:
     )
 
 
+@given(rows_of(TIME, values={0: any_moment}), st.integers(-30, 30) | st.sampled_from([-120_000, 120_000]))
+@example([(INT_MINIMUM,), (INT_MAXIMUM,)], 0)
+def test_months(rows: list[Any], count: int) -> None:
+    agree(Call("add_months", (column(0, TIME), Literal(count, INT)), TIME), [TIME], rows)
+
+
 @given(rows_of(TIME, values={0: any_moment}), st.sampled_from(ZONES))
 def test_zones(rows: list[Any], zone: str) -> None:
     agree(Call("timezone", (literal(zone), column(0, TIME)), TIME), [TIME], rows)

@@ -16,7 +16,9 @@ def test_no_function_of_ours_is_foreign() -> None:
 
 
 OF_QUERIES = {
-    "write a query for each set of groups, and UNION ALL between",
+    "it stands in GROUP BY: GROUP BY ROLLUP(site, id)",
+    "it needs GROUP BY ROLLUP, CUBE or GROUPING SETS",
+    "systems begin at another day: date_part('isodow', t) is 1 for Monday, date_part('dow', t) 0 for Sunday",
     "write FROM TUMBLE(s, 1 HOUR) GROUP BY id, window_start FILL(PREVIOUS), or RESAMPLE in FROM",
     "write TWA(x), the time-weighted average",
     "it needs OVER (ORDER BY x)",
@@ -51,7 +53,7 @@ def test_a_hint_binds(hint: str) -> None:
 @pytest.mark.parametrize(
     ("query", "hint"),
     [
-        ("SELECT datediff(a, b) FROM s", "subtract the times: (b - a) / 1 MINUTE"),
+        ("SELECT datediff(a, b, x, x) FROM s", "subtract the times: (b - a) / 1 MINUTE"),
         ("SELECT t FROM s WHERE t > current_timestamp", "write now"),
         ("SELECT trimm(x) FROM s", "did you mean 'trim'?"),
     ],

@@ -6,7 +6,7 @@ ordered. Rows with equal values of ORDER BY are *peers*. A function adds a colum
     ROW_NUMBER RANK DENSE_RANK NTILE        the place of the row in its partition
     LAG LEAD                                the value `offset` rows before or behind
     FIRST_VALUE LAST_VALUE NTH_VALUE        a value of the row's frame
-    COUNT SUM AVG MIN MAX                   an aggregate of the row's frame
+    COUNT SUM AVG MIN MAX STDEV VARIANCE MEDIAN   an aggregate of the row's frame
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ class AnalyticFunction(StrEnum):
     AVG = "AVG"
     MIN = "MIN"
     MAX = "MAX"
+    STDEV = "STDEV"
+    VARIANCE = "VARIANCE"
+    MEDIAN = "MEDIAN"
 
 
 SHIFTS: Final = (AnalyticFunction.LAG, AnalyticFunction.LEAD)
@@ -44,12 +47,18 @@ VALUES: Final = (
     AnalyticFunction.LAST_VALUE,
     AnalyticFunction.NTH_VALUE,
 )
+OF_NUMBERS: Final = (
+    AnalyticFunction.AVG,
+    AnalyticFunction.STDEV,
+    AnalyticFunction.VARIANCE,
+    AnalyticFunction.MEDIAN,
+)
 AGGREGATES: Final = (
     AnalyticFunction.COUNT,
     AnalyticFunction.SUM,
-    AnalyticFunction.AVG,
     AnalyticFunction.MIN,
     AnalyticFunction.MAX,
+    *OF_NUMBERS,
 )
 FRAMED: Final = VALUES + AGGREGATES
 """The functions that look at a frame. The others look at the whole partition."""

@@ -76,3 +76,13 @@ def next_wall(wall: Integers, unit: str) -> Integers:
         return wall + (DAY if unit == "DAY" else 7 * DAY)
     year, month, _ = civil(wall // DAY)
     return days_of(year, month + _MONTHS[unit], 1) * DAY
+
+
+def add_months(moments: Integers, count: int) -> Integers:
+    """The same day and clock `count` months later, or the last day of that month if it is shorter."""
+    days = moments // DAY
+    year, month, day = civil(days)
+    first = days_of(year, month + count, 1)
+    last = days_of(year, month + count + 1, 1) - 1
+    found: Integers = np.minimum(first + day - 1, last) * DAY + (moments - days * DAY)
+    return found

@@ -210,10 +210,6 @@ def _foreign_symbol(place: Place) -> str | None:
 def _foreign_clause(place: Place) -> str | None:
     if place.before.key == "TOP" and place.found.kind is INT:
         return f"there is no TOP: write LIMIT {place.found.text} at the end of the query"
-    if place.found.key == "SELECT" and place.tokens[place.index - 2].key in ("ALL", "ANY", "SOME"):
-        return "compare with one value: x > (SELECT MAX(y) FROM ...); = ANY is IN"
-    if place.found.key in ("RLIKE", "REGEXP"):
-        return "write regexp_like(text, pattern)"
     if place.found.key == "," and place.tokens[place.index - 2].key == "LIMIT":
         return f"write LIMIT rows OFFSET {place.before.text}"
     if "SYSTEM_TIME" in (place.found.key, place.behind.key):
@@ -230,8 +226,6 @@ def _foreign_clause(place: Place) -> str | None:
         return "leave the column out and add the new value: * EXCLUDE (depth), depth / 100 AS depth"
     if place.found.key == "MATCH_RECOGNIZE" or place.before.key == "MATCH_RECOGNIZE":
         return "there is no MATCH_RECOGNIZE: compare with LAG(x) OVER (PARTITION BY id ORDER BY time), or see SILENT"
-    if place.before.key == "GROUPING" and place.found.key == "SETS":
-        return "write a query for each set of groups, and UNION ALL between"
     if place.before.key in ("CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP"):
         return "an answer depends on the data alone, so there is no clock; over a window, now is its tick"
     if place.found.key in ("UNION", "EXCEPT", "INTERSECT") and "LIMIT" in place.labels:

@@ -43,9 +43,8 @@ def worded_constant(cursor: Cursor) -> ast.Expression | None:
     if following.kind is STRING and token.key in MOMENTS:
         cursor.advance()
         moment = parse_moment(cursor)
-        if token.key == "DATE":
-            moment -= moment % DAY
-        return ast.TimeConstant(moment, span=cursor.span_from(token.start))
+        constant = ast.TimeConstant(moment, span=cursor.span_from(token.start))
+        return ast.Cast(constant, "DATE", span=constant.span) if token.key == "DATE" else constant
     if token.key == "INTERVAL" and following.kind in (STRING, INT, FLOAT):
         return _interval(cursor)
     return None
@@ -191,6 +190,7 @@ _FORMS: dict[str, Callable[[Cursor], ast.Expression]] = {
 _PART = re.compile(r"\s*([+-]?\s*(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))\s*([A-Za-z]+)\s*,?")
 _CLOCK = re.compile(r"\s*([+-])?([0-9]+):([0-9]{1,2})(?::([0-9]{1,2}(?:\.[0-9]{1,6})?))?\s*\Z")
 _NUMBER = re.compile(r"\s*[+-]?\s*(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*\Z")
+_IN_MONTHS = {"MONTH": 1, "MON": 1, "QUARTER": 3, "YEAR": 12}
 _CALENDAR = ("MONTH", "MONTHS", "MON", "MONS", "QUARTER", "QUARTERS", "YEAR", "YEARS", "DECADE", "CENTURY")
 
 
@@ -200,6 +200,11 @@ def _interval(cursor: Cursor) -> ast.Expression:
     written = cursor.advance()
     text = written.text
     unit = cursor.token.key
+    months = _months(text if written.kind is STRING and not _NUMBER.match(text) else f"{text} {unit}")
+    if months is not None:
+        if written.kind is not STRING or _NUMBER.match(text):
+            cursor.advance()
+        return ast.DurationConstant(months, "MONTHS", span=cursor.span_from(start))
     if (written.kind is not STRING or _NUMBER.match(text)) and cursor.token.kind is WORD:
         microseconds = _length(cursor, text, unit, cursor.token)
         cursor.advance()
@@ -212,9 +217,25 @@ def interval_of_text(cursor: Cursor, argument: ast.Expression) -> ast.Expression
     """The `'1 hour'` of `time_bucket('1 hour', t)` as `1 HOUR`; any other argument as it is."""
     if not isinstance(argument, ast.Constant) or not isinstance(argument.value, str):
         return argument
+    months = _months(argument.value)
+    if months is not None:
+        return ast.DurationConstant(months, "MONTHS", span=argument.span)
     token = Token(STRING, argument.value, argument.value, argument.span.start, argument.span.end)
     microseconds = _whole_interval(cursor, token, argument.value)
     return replace(_duration(microseconds, cursor, argument.span.start), span=argument.span)
+
+
+def _months(text: str) -> int | None:
+    """The months of `1 year 3 months`; None if another unit is in it, which then is refused, or is no calendar's."""
+    position, total = 0, 0
+    while position < len(text.rstrip()):
+        part = _PART.match(text, position)
+        scale = None if part is None else _IN_MONTHS.get(fold(part[2]).removesuffix("S"))
+        if part is None or scale is None or "." in part[1]:
+            return None
+        total += int(part[1].replace(" ", "")) * scale
+        position = part.end()
+    return total if position else None
 
 
 def _whole_interval(cursor: Cursor, written: Token, text: str) -> Fraction:

@@ -17,6 +17,8 @@ from nilometer.language import ast
 from nilometer.language.cursor import END, FLOAT, INT, QUOTED, STRING, WORD, Cursor
 from nilometer.language.lexer import Token
 from nilometer.language.parse_calls import interval_of_text, special_call, worded_constant
+from nilometer.language.parse_patterns import special_pattern
+from nilometer.language.parse_rows import is_quantified, parse_quantified, parse_row
 from nilometer.language.parse_types import parse_cast_type
 from nilometer.language.vocabulary import RESERVED, STREAM_WORDS, UNIT_SPELLINGS
 from nilometer.types import INT_MAXIMUM
@@ -30,7 +32,21 @@ LEVELS = {
     "OR": OR,
     "AND": AND,
     **dict.fromkeys(
-        (*COMPARISONS, *DISTINCTIONS, "IN", "∉", "BETWEEN", "LIKE", "ILIKE", "IS", "NOT"), COMPARISON
+        (
+            *COMPARISONS,
+            *DISTINCTIONS,
+            "IN",
+            "∉",
+            "BETWEEN",
+            "LIKE",
+            "ILIKE",
+            "RLIKE",
+            "REGEXP",
+            "SIMILAR",
+            "IS",
+            "NOT",
+        ),
+        COMPARISON,
     ),
     "||": CONCATENATION,
     "+": SUM,
@@ -46,6 +62,8 @@ OPERAND_LABELS = ("a column", "a value", "'('")
 
 CONTINUES_QUERY = ("UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT", "OFFSET", "FETCH")
 """The words that may follow a query in parentheses."""
+
+_WORDS_OF_PATTERNS = ("ILIKE", "RLIKE", "REGEXP", "SIMILAR")
 
 _QUERY_STARTS = frozenset(("SELECT", *STREAM_WORDS))
 
@@ -90,12 +108,18 @@ def _operation(cursor: Cursor, minimum: int) -> ast.Expression:
     if cursor.token.key == "NOT" and minimum <= NOT:
         cursor.advance()
         operand = _operation(cursor, NOT)
+        if is_quantified(operand):
+            cursor.refuse(
+                "NOT before a comparison with ANY or ALL",
+                operand.span,
+                "write the opposite: x <= ALL for NOT x > ANY",
+            )
         left = ast.Unary("NOT", operand, span=cursor.span_from(start))
     else:
         left = _signed(cursor)
     while True:
         key = cursor.token.key
-        level = 0 if key == "ILIKE" and _names_something(cursor) else LEVELS.get(key, 0)
+        level = 0 if key in _WORDS_OF_PATTERNS and _names_something(cursor) else LEVELS.get(key, 0)
         if level < minimum:
             if not level:
                 cursor.expected.append(OPERATOR_LABEL)
@@ -118,6 +142,9 @@ def _comparison(cursor: Cursor, left: ast.Expression, start: int) -> ast.Express
     while cursor.token.key in COMPARISONS:
         operator = cursor.advance().key
         right_start = cursor.token.start
+        quantified = parse_quantified(cursor, operand, operator, operand_start, _bracketed_query)
+        if quantified is not None and result is None:
+            return quantified
         right = _operation(cursor, CONCATENATION)
         link = ast.Binary(operator, operand, right, span=cursor.span_from(operand_start))
         result = link if result is None else ast.Binary("AND", result, link, span=cursor.span_from(start))
@@ -144,9 +171,15 @@ def _predicate(cursor: Cursor, operand: ast.Expression, start: int) -> ast.Expre
         cursor.expect("AND")
         high = _operation(cursor, CONCATENATION)
         return ast.Between(operand, low, high, negated, span=cursor.span_from(start))
-    word = cursor.accept_any("LIKE", "ILIKE")
+    word = cursor.accept_any("LIKE", *_WORDS_OF_PATTERNS)
+    if word == "SIMILAR":
+        cursor.expect("TO")
     if word is not None:
+        place = cursor.token
         pattern = _operation(cursor, CONCATENATION)
+        found = special_pattern(cursor, word, operand, pattern, place)
+        if found is not None:
+            return ast.Unary("NOT", found, span=cursor.span_from(start)) if negated else found
         return ast.Like(operand, pattern, negated, word == "ILIKE", span=cursor.span_from(start))
     cursor.fail()
 
@@ -169,9 +202,11 @@ def _is(cursor: Cursor, operand: ast.Expression, start: int) -> ast.Expression:
 
 
 def _names_something(cursor: Cursor) -> bool:
-    """Whether ILIKE, which is no reserved word, is an alias here: nothing that could be a pattern follows."""
+    """Whether ILIKE or RLIKE, which are no reserved words, is an alias here: nothing that could be a pattern follows."""
     following = cursor.peek()
-    return following.kind is END or following.key in (",", ")", ";", "FROM")
+    if cursor.at("SIMILAR"):
+        return following.key != "TO"
+    return following.kind is END or following.key in (",", ")", ";", "FROM", "(", "[", ".")
 
 
 def _membership(cursor: Cursor, operand: ast.Expression, negated: bool, start: int) -> ast.Expression:
@@ -465,6 +500,8 @@ def _parenthesised(cursor: Cursor) -> ast.Expression:
     if query is None:
         cursor.expect("(")
         inner = parse_expression(cursor)
+        if cursor.at(","):
+            return parse_row(cursor, start, inner, parse_expression, _bracketed_query)
         if not (isinstance(inner, ast.ScalarQuery) and cursor.at(*CONTINUES_QUERY)):
             cursor.expect(")")
             return inner

@@ -18,6 +18,8 @@ from nilometer.language.parse_windows import parse_duration
 
 OUTER_KINDS = ("LEFT", "RIGHT", "FULL")
 KINDS = ("INNER", *OUTER_KINDS)
+HALF_KINDS = ("SEMI", "ANTI")
+"""The joins that give rows of the left side only."""
 
 
 def parse_join(cursor: Cursor, left: ast.Source, start: int) -> ast.Source | None:
@@ -55,6 +57,13 @@ def parse_join(cursor: Cursor, left: ast.Source, start: int) -> ast.Source | Non
     if cursor.at("JOIN"):
         cursor.advance()
         return _join(cursor, left, start, "INNER")
+    half = 1 if cursor.at("LEFT") else 0
+    if cursor.peek(half).key in HALF_KINDS and cursor.peek(half + 1).key == "JOIN":
+        if half:
+            cursor.advance()
+        kind = cursor.advance().key
+        cursor.advance()
+        return _join(cursor, left, start, kind)
     if cursor.at(*KINDS) and _follows(cursor, "JOIN"):
         kind = cursor.advance().key
         if kind in OUTER_KINDS and cursor.at("OUTER"):

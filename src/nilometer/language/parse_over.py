@@ -13,6 +13,7 @@ from dataclasses import replace
 from nilometer.errors import Span
 from nilometer.language import ast
 from nilometer.language.cursor import END, FLOAT, INT, QUOTED, STRING, WORD, Cursor
+from nilometer.language.lexer import Token
 from nilometer.language.parse_expressions import parse_expressions, parse_number
 from nilometer.language.parse_queries import parse_sort_key
 from nilometer.language.vocabulary import UNIT_SPELLINGS, must_be_unit
@@ -32,11 +33,11 @@ def parse_over(cursor: Cursor, call: ast.FunctionCall, *, ignore_nulls: bool = F
     return _over(cursor, call, ignore_nulls)
 
 
-def _named(cursor: Cursor) -> tuple[int, Cursor]:
+def _named(cursor: Cursor, depth: int = 0) -> tuple[int, Cursor]:
     """Takes the name of a window; returns the end of the name, and a cursor at the parenthesis behind `WINDOW name
-    AS`, further on in the same SELECT."""
+    AS`, further on in the same SELECT. `depth`: how many parentheses stand open."""
     token = cursor.advance()
-    depth, distance, defining = 0, 0, False
+    distance, defining = 0, False
     while (found := cursor.peek(distance)).kind is not END and depth >= 0:
         depth += {"(": 1, ")": -1}.get(found.key, 0)
         defining |= depth == 0 and found.key == "WINDOW" and names_a_window(cursor, distance)
@@ -45,11 +46,28 @@ def _named(cursor: Cursor) -> tuple[int, Cursor]:
             window = cursor.at_place(cursor.index + distance + 2)
             return token.span.end, window
         distance += 1
+    place = _defined_before(cursor, token)
+    if place is not None:
+        return token.span.end, cursor.at_place(place)
     cursor.refuse(
         f"no window '{token.text}'",
         token.span,
         f"write OVER (PARTITION BY ... ORDER BY ...), or define it behind HAVING: WINDOW {token.text} AS (...)",
     )
+
+
+def _defined_before(cursor: Cursor, name: Token) -> int | None:
+    """The place of the parenthesis behind `WINDOW name AS`, if it stands before QUALIFY, in which the cursor is."""
+    found, depth = None, 0
+    for place in range(cursor.index - 1, 0, -1):
+        token, before = cursor.tokens[place], cursor.tokens[place - 1].key
+        depth += {")": 1, "(": -1}.get(token.key, 0)
+        behind = tuple(each.key for each in cursor.tokens[place + 1 : place + 3])
+        if depth <= 0 and token.key == name.key and before in ("WINDOW", ",") and behind == ("AS", "("):
+            found = place + 2
+        if depth <= 0 and found is not None and before == "WINDOW":
+            return found
+    return None
 
 
 def names_a_window(cursor: Cursor, distance: int = 0) -> bool:
@@ -75,10 +93,14 @@ def _over(cursor: Cursor, call: ast.FunctionCall, ignore_nulls: bool) -> ast.Ove
     """The window between the parentheses."""
     cursor.expect("(")
     partition: tuple[ast.Expression, ...] = ()
-    if cursor.accept("PARTITION", "PARTITION BY"):
+    order: list[ast.SortKey] = []
+    if cursor.at_name() and not cursor.at("PARTITION", "ORDER", "ROWS", "RANGE", "GROUPS"):
+        _, window = _named(cursor, depth=1)  # OVER (w ORDER BY time)
+        base = _over(window, call, ignore_nulls)
+        partition, order = base.partition, list(base.order)
+    elif cursor.accept("PARTITION", "PARTITION BY"):
         cursor.expect("BY")
         partition = parse_expressions(cursor)
-    order: list[ast.SortKey] = []
     if cursor.accept("ORDER", "ORDER BY"):
         cursor.expect("BY")
         order.append(parse_sort_key(cursor))
@@ -136,6 +158,8 @@ def _amount(cursor: Cursor) -> ast.Amount:
     start = cursor.token.start
     if cursor.at("INTERVAL") and cursor.peek().kind is STRING:
         return _interval(cursor)
+    if cursor.at("INTERVAL") and cursor.peek().kind in (INT, FLOAT):
+        cursor.advance()
     count: int | float | str
     if cursor.token.kind in (INT, FLOAT):
         count = parse_number(cursor)

@@ -18,9 +18,10 @@ from nilometer.language.parse_expressions import (
     parse_expressions,
     parse_number,
 )
+from nilometer.language.parse_grouping import parse_group_by
 from nilometer.language.parse_sources import at_groupby, parse_column_names, parse_source
 from nilometer.language.parse_windows import parse_duration, parse_rows
-from nilometer.language.vocabulary import SHED_WORDS, STREAM_WORDS
+from nilometer.language.vocabulary import RESERVED, SHED_WORDS, STREAM_WORDS
 from nilometer.language.walk import names_in
 
 
@@ -227,6 +228,8 @@ def _select(cursor: Cursor) -> ast.Select:
                 f"{stream} and {cursor.token.key} in one SELECT", cursor.token.span, "keep one of them"
             )
         stream = cursor.advance().key
+    if _keeps_doubles(cursor):
+        cursor.advance()
     distinct = cursor.at("DISTINCT")
     first_of: tuple[ast.Expression, ...] = ()
     if distinct:
@@ -249,10 +252,10 @@ def _select(cursor: Cursor) -> ast.Select:
     group_by: tuple[ast.Expression, ...] = ()
     if at_groupby(cursor):
         cursor.advance()
-        group_by = parse_expressions(cursor)
+        group_by = parse_group_by(cursor)
     elif cursor.accept("GROUP", "GROUP BY"):
         cursor.expect("BY")
-        group_by = parse_expressions(cursor)
+        group_by = parse_group_by(cursor)
     having = parse_expression(cursor) if cursor.accept("HAVING") else None
     fill = _fill(cursor)
     _named_windows(cursor)
@@ -278,6 +281,16 @@ def _select(cursor: Cursor) -> ast.Select:
         guided,
         span=cursor.span_from(start),
     )
+
+
+def _keeps_doubles(cursor: Cursor) -> bool:
+    """Whether `ALL` stands before the select list, where it changes nothing, and is no column."""
+    following = cursor.peek()
+    if not cursor.at("ALL"):
+        return False
+    if following.key == "*":
+        return cursor.peek(2).key in ("FROM", ",")
+    return following.kind in (WORD, QUOTED) and following.key not in RESERVED
 
 
 def _guided(cursor: Cursor) -> ast.Guided | None:

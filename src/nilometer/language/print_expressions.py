@@ -32,6 +32,8 @@ def print_expression(node: ast.Expression) -> str:
             return f"TIME {string(format_time(microseconds))}"
         case ast.PointConstant(x, y):
             return f"POINT({number(x)}, {number(y)})"
+        case ast.DurationConstant(count, "MONTHS"):
+            return f"INTERVAL '{count} months'"
         case ast.DurationConstant(count, unit):
             return _with_unit(count, unit)
         case ast.NowConstant():
@@ -79,6 +81,9 @@ def print_expression(node: ast.Expression) -> str:
             return f"{'TRY_' if safe else ''}CAST({print_expression(operand)} AS {cast_type(type_, size)})"
         case ast.FunctionCall():
             return _call(node)
+        case ast.GroupingSets(sets):
+            keys = ", ".join(f"({', '.join(map(print_expression, each))})" for each in sets)
+            return f"GROUPING SETS ({keys})"
         case ast.Over(name, arguments, distinct, condition):
             call = ast.FunctionCall(name, arguments, distinct, condition=condition)
             return f"{_call(call)}{' IGNORE NULLS' if node.ignore_nulls else ''} OVER ({_over(node)})"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nilometer.catalog.form import Format
 from nilometer.ingest.readers.times import parse_iso_times
 from nilometer.ingest.readers.values import read_values
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, TIME, Type, parse_time
@@ -41,6 +42,8 @@ def test_iso_texts_are_what_the_language_says(
     [
         ("1970-01-02", 86_400_000_000),
         ("1970-01-01T00:00", 0),
+        ("1970-01-01 00:00:01 UTC", 1_000_000),
+        ("1970-01-01 00:00:01.5GMT", 1_500_000),
         ("1970-01-01T00:00:00.1234567Z", 123_456),
         ("1970-01-01T00:00:00,5", 500_000),
         ("1970-01-01T01:00:00+0100", 0),
@@ -124,3 +127,24 @@ def test_numbers_as_text_are_the_numbers(numbers: list[float | None]) -> None:
         None if n is None or n != n or n in (float("inf"), -float("inf")) else n for n in numbers
     ]
     assert read.garbled is None
+
+
+@pytest.mark.parametrize(
+    ("decimal", "texts", "numbers"),
+    [
+        (
+            ",",
+            ["1.234,5", "-1.234.567", "2,5", "1.5", "12.34,5", "7"],
+            [1234.5, -1234567.0, 2.5, None, None, 7.0],
+        ),
+        (".", ["1,234.5", "1,234", "2.5", "1,5", "1.234,5"], [1234.5, 1234.0, 2.5, None, None]),
+        (None, ["1,234.5", "1,234", "2.5"], [None, None, 2.5]),
+    ],
+)
+def test_marks_between_thousands(decimal: str | None, texts: list[str], numbers: list[float | None]) -> None:
+    found = read_values(pl.Series(texts), FLOAT, None, Format("CSV", decimal=decimal))
+    assert found.values.to_list() == numbers
+
+
+def test_durations_are_seconds() -> None:
+    assert read_values(pl.Series([timedelta(seconds=90), None]), FLOAT).values.to_list() == [90.0, None]

@@ -345,7 +345,13 @@ SCALARS: Final[tuple[FunctionSignature, ...]] = (
         always(TIME),
         "the beginning of the interval, counted from 1970 or a third argument",
         "date_bin(15 MINUTES, time)",
-        "time_bucket",
+    ),
+    _scalar(
+        "add_months",
+        (MOMENT, DIGITS),
+        always(TIME),
+        "the same day and clock so many months later, or the month's last day; also `t + INTERVAL '1 month'`",
+        "add_months(time, 3)",
     ),
     _scalar(
         "timezone",

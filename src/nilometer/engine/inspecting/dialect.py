@@ -1,9 +1,9 @@
-"""Finds how a CSV file is written: encoding, delimiter, header, decimal comma, lines before the header.
+"""Finds how a CSV file is written: encoding, delimiter, header, decimal mark, words for no value, lines before the header.
 
 >>> dialect_of("ts;v\\n2026-01-01;3,5\\n2026-01-02;4,0\\n")
-Dialect(delimiter=';', header=True, decimal_comma=True, skip=0, encoding=None)
+Dialect(delimiter=';', header=True, decimal=',', skip=0, encoding=None, nulls=())
 >>> dialect_of("1767225600|17\\n1767225660|18\\n")
-Dialect(delimiter='|', header=False, decimal_comma=False, skip=0, encoding=None)
+Dialect(delimiter='|', header=False, decimal=None, skip=0, encoding=None, nulls=())
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import codecs
 import csv
 import re
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from nilometer.ingest.readers.lines import in_utf8
+from nilometer.language.print_expressions import string
 
 DELIMITERS = (",", ";", "\t", "|")
 GUESSED = (",", ";", "\t")
@@ -24,6 +26,12 @@ _WINDOWS_MARKS = frozenset("ÄÖÜäöüßÀÁÂÃÅÆÇÈÉÊËÌÍÎÏÑÒÓÔ
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 _COMMA = re.compile(r"[+-]?\d*,\d+")
+_COMMA_BEHIND_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+")
+_POINT_BEHIND_THOUSANDS = re.compile(r"[+-]?\d{1,3}((,\d{3})+\.\d+|(,\d{3}){2,})")
+_ABSENT = ("na", "n/a", "#n/a", "-", "--", "none", "nil", "missing")
+"""What programs write for a value that is not there, besides nothing, `null` and `NaN`."""
+_NO_NUMBER = ("nan", "null", "inf", "-inf", "infinity", "-infinity")
+"""What a column of numbers may have besides, without an option."""
 _TIME = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*")
 
 
@@ -33,9 +41,10 @@ class Dialect:
 
     delimiter: str = ","
     header: bool = True
-    decimal_comma: bool = False
+    decimal: str | None = None
     skip: int = 0
     encoding: str | None = None
+    nulls: tuple[str, ...] = ()
 
     def options(self) -> dict[str, str]:
         """The options of FORMAT CSV that the reader does not find by itself."""
@@ -44,8 +53,10 @@ class Dialect:
             found["HEADER"] = "OFF"
         if self.delimiter not in GUESSED or not self.header:
             found["DELIMITER"] = f"'{self.delimiter}'" if self.delimiter != "\t" else r"'\t'"
-        if self.decimal_comma:
-            found["DECIMAL"] = "','"
+        if self.decimal is not None:
+            found["DECIMAL"] = f"'{self.decimal}'"
+        if self.nulls:
+            found["NULL"] = f"({', '.join(map(string, self.nulls))})"
         if self.skip:
             found["SKIP"] = str(self.skip)
         if self.encoding is not None:
@@ -86,8 +97,30 @@ def dialect_of(text: str) -> Dialect:
     first = [field.strip() for field in rows[0]]
     header = _is_header(first, rows[1:])
     values = [field.strip() for row in rows[1:] for field in row]
-    commas = delimiter != "," and any(map(_COMMA.fullmatch, values)) and not _has_points(values)
-    return Dialect(delimiter, header, commas, skip)
+    columns = list(zip_longest(*rows[1 if header else 0 :], fillvalue=""))
+    return Dialect(delimiter, header, _decimal(delimiter, values), skip, nulls=_nulls(columns))
+
+
+def _nulls(columns: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """The words for no value among numbers and times, as the file writes them."""
+    found: dict[str, None] = {}
+    for column in columns:
+        fields = [field.strip() for field in column if field.strip()]
+        words = [field for field in fields if field.lower() in _ABSENT]
+        others = [field for field in fields if field.lower() not in _ABSENT]
+        if others and all(_is_value(field) or field.lower() in _NO_NUMBER for field in others):
+            found |= dict.fromkeys(words)
+    return tuple(found)
+
+
+def _decimal(delimiter: str, values: list[str]) -> str | None:
+    """The decimal mark: a comma that is no delimiter, or the mark behind those between thousands. A single `1,234` may
+    be either, so it says nothing."""
+    if delimiter != "," and any(map(_COMMA.fullmatch, values)) and not _has_points(values):
+        return ","
+    if any(map(_COMMA_BEHIND_THOUSANDS.fullmatch, values)):
+        return ","
+    return "." if any(map(_POINT_BEHIND_THOUSANDS.fullmatch, values)) else None
 
 
 def _is_header(first: list[str], rows: list[list[str]]) -> bool:

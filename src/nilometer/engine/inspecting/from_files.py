@@ -15,6 +15,7 @@ from nilometer.errors import DataError
 from nilometer.ingest.readers import FileSet, find_files, read_raw
 from nilometer.ingest.readers.files import contents, format_of
 from nilometer.ingest.readers.lines import in_utf8
+from nilometer.ingest.readers.values import with_points
 
 HEAD = 1 << 16
 """The bytes in which the form of a CSV file is looked for."""
@@ -61,8 +62,11 @@ def _dialect_sample(files: FileSet, name: str, dialect: Dialect) -> Sample:
             ) from None
         if not dialect.header:
             frame.columns = [f"column_{place}" for place in range(1, frame.width + 1)]
-        if dialect.decimal_comma:
-            frame = frame.with_columns(pl.all().str.replace(r"^\s*([+-]?\d*),(\d+)\s*$", "${1}.${2}"))
+        if dialect.decimal is not None:
+            frame = frame.with_columns(with_points(column, dialect.decimal) for column in frame)
+        if dialect.nulls:
+            missing = pl.all().str.strip_chars().is_in(dialect.nulls)
+            frame = frame.with_columns(pl.when(~missing).then(pl.all()))
         frames.append(frame)
     columns = _together(frames)
     return Sample(name, files.name, columns, options=dialect.options(), home=files.source.parent)

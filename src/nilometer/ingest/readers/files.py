@@ -99,6 +99,8 @@ def read(
         time_unit=stream.time_unit,
         format=stream.form.format,
     )
+    if file_kind(path, stream.form) == "csv":
+        reading = _with_trimmed_ids(reading)
     asked_for = [column for column in columns if wanted is None or column.name.lower() in wanted]
     taking = (f"{label} has no column 'time': taking '{guess}'",) if guess is not None else ()
     notes = (*taking, *_missing(label, asked_for, shaped, reading, raw.names, stream.form), *reading.notes)
@@ -107,6 +109,16 @@ def read(
     matched = match_columns(columns, shaped.names).values()
     unknown = () if shaped.mapped else tuple(name for name in shaped.names if name not in matched)
     return replace(reading, notes=notes, unknown=unknown)
+
+
+def _with_trimmed_ids(reading: Reading) -> Reading:
+    """Blanks around an id are the file's, not the sensor's."""
+    texts = [name for name, kind in reading.rows.schema.items() if name.lower() == "id" and kind == pl.String]
+    return (
+        replace(reading, rows=reading.rows.with_columns(pl.col(texts).str.strip_chars()))
+        if texts
+        else reading
+    )
 
 
 def _missing(

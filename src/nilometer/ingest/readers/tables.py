@@ -22,7 +22,7 @@ from nilometer.ingest.readers.file_form import FileForm
 from nilometer.ingest.readers.file_set import find_files
 from nilometer.ingest.readers.files import read_raw
 from nilometer.ingest.readers.reading import RawFile, match_columns, read_rows
-from nilometer.ingest.readers.values import fits
+from nilometer.ingest.readers.values import fits, has_thousands
 from nilometer.redaction import redacted
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, TIME, Column, Type
 
@@ -137,6 +137,8 @@ def _type(column: pl.Series, format: Format | None = None) -> Type | None:
             return POINT if fits(column, POINT) else None
         case pl.Binary | pl.Object:
             return None
+        case pl.Duration():
+            return FLOAT
         case pl.Null:
             return STRING
         case kind if kind.is_integer():
@@ -146,6 +148,8 @@ def _type(column: pl.Series, format: Format | None = None) -> Type | None:
     if column.null_count() == len(column):
         return STRING
     types: tuple[Type, ...] = (INT, FLOAT, BOOLEAN, TIME, POINT, STRING)
+    if column.dtype == pl.String and has_thousands(column):
+        types = (INT, FLOAT, STRING)
     if format is not None and format.time_format is not None:
         types = (TIME, *types)
     return next(type_ for type_ in types if fits(column, type_, format))

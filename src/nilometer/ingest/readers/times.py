@@ -1,7 +1,7 @@
 """Parses ISO-8601 texts into microseconds since the Unix epoch, columnar.
 
-`2026-01-31`, `2026-01-31T12:00`, `2026-01-31 12:00:00.25`, followed by `Z`, `+02:00`, `+0200`, `+02` or
-nothing (UTC). The law: for these forms it gives the same microsecond as `types.parse_time`; anything else is
+`2026-01-31`, `2026-01-31T12:00`, `2026-01-31 12:00:00.25`, followed by `Z`, ` UTC`, ` GMT`, `+02:00`, `+0200`, `+02`
+or nothing (UTC). The law: for these forms it gives the same microsecond as `types.parse_time`; anything else is
 NULL.
 
 >>> parse_iso_times(pl.Series(["1970-01-01T00:00:01Z", "1970-01-01 02:00+02:00", "soon"])).to_list()
@@ -20,7 +20,7 @@ TIME_LIMIT = 2**61
 _COMMON = "%Y-%m-%dT%H:%M:%S%.f"
 _FORM = (
     r"^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(:\d{2})?(?:[.,](\d+))?\s*"
-    r"(?:([Zz])|([+-])(\d{2})(?::?(\d{2}))?)?)?$"
+    r"(?:([Zz]|UTC|GMT)|([+-])(\d{2})(?::?(\d{2}))?)?)?$"
 )
 
 

@@ -40,6 +40,11 @@ _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _POINT = rf"^\s*(?:(?i:POINT))?\s*[\[(]?\s*({_NUMBER})(?:\s*[,;]\s*|\s+)({_NUMBER})\s*[\])]?\s*$"
 _POINT_OBJECT = rf'^\s*\{{\s*"x"\s*:\s*({_NUMBER})\s*,\s*"y"\s*:\s*({_NUMBER})\s*\}}\s*$'
 _PLAIN_NUMBER = rf"^{_NUMBER}$"
+_GROUPED = {
+    ".": r"^\s*[+-]?\d{1,3}(,\d{3})+(\.\d*)?\s*$",
+    ",": r"^\s*[+-]?\d{1,3}(\.\d{3})+(,\d*)?\s*$",
+}
+"""Numbers with marks between their thousands, by the decimal mark."""
 _EXACT = 2.0**53
 _INT_END = 2.0**63
 
@@ -58,6 +63,8 @@ def read_values(
     found: pl.Series, declared: Type, time_unit: int | None = None, format: Format | None = None
 ) -> ReadValues:
     """Read a column as the declared type; `time_unit` is the unit of numeric times in microseconds."""
+    if isinstance(found.dtype, pl.Duration):
+        found = found.dt.total_microseconds() / 1e6
     if format is not None and format.nulls and found.dtype == pl.String:
         found = found.set(found.str.strip_chars().is_in(format.nulls).fill_null(False), None)
     if _sound(found, declared.kind):
@@ -65,9 +72,9 @@ def read_values(
     decimal = None if format is None or found.dtype != pl.String else format.decimal
     match declared.kind:
         case Kind.INT:
-            values = _integers(_pointed(found) if decimal == "," else found)
+            values = _integers(found if decimal is None else _plain_numbers(found, decimal))
         case Kind.FLOAT:
-            return _floats(found, _pointed(found) if decimal == "," else found)
+            return _floats(found, found if decimal is None else _plain_numbers(found, decimal))
         case Kind.TIME if format is not None and (format.time_format or format.timezone):
             return _formatted_times(found, format, time_unit)
         case Kind.STRING:
@@ -160,10 +167,28 @@ def _first_of(first: pl.Series, second: pl.Series) -> pl.Series:
     return pl.select(pl.coalesce(first, second).alias(first.name)).to_series()
 
 
-def _pointed(texts: pl.Series) -> pl.Series:
-    """Numbers with a decimal comma, with a point. A point in such a number is no number here: it may separate
-    thousands."""
-    return texts.str.replace_all(".", "?", literal=True).str.replace(",", ".", literal=True)
+def _plain_numbers(texts: pl.Series, decimal: str) -> pl.Series:
+    """Numbers of that decimal mark as Python writes them, without marks between thousands: `1.234,5` of a decimal
+    comma is 1234.5. Any other number with the wrong mark is none."""
+    between = "," if decimal == "." else "."
+    grouped = texts.str.contains(_GROUPED[decimal]).fill_null(False)
+    bare = texts.str.replace_all(between, "", literal=True)
+    pointed = texts.str.replace_all(between, "?", literal=True)
+    found = pl.select(pl.when(grouped).then(bare).otherwise(pointed).alias(texts.name)).to_series()
+    return found if decimal == "." else found.str.replace(",", ".", literal=True)
+
+
+def with_points(texts: pl.Series, decimal: str) -> pl.Series:
+    """Numbers of that decimal mark as Python writes them, and any other text as it is."""
+    plain = _plain_numbers(texts, decimal)
+    numeric = plain.str.strip_chars().cast(pl.Float64, strict=False).is_not_null()
+    return pl.select(pl.when(numeric).then(plain).otherwise(texts).alias(texts.name)).to_series()
+
+
+def has_thousands(texts: pl.Series) -> bool:
+    """Whether every value looks like a number with commas between its thousands, which is no point."""
+    known = texts.drop_nulls()
+    return len(known) > 0 and bool(known.str.contains(_GROUPED["."]).all())
 
 
 def _floats(found: pl.Series, numbers: pl.Series) -> ReadValues:

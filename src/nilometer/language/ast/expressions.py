@@ -218,6 +218,13 @@ class FunctionCall(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class GroupingSets(Expression):
+    """`GROUPING SETS ((a, b), (a), ())`, the one key of a GROUP BY; ROLLUP and CUBE are written as such."""
+
+    sets: tuple[tuple[Expression, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FrameBound(Node):
     """`3 PRECEDING`, `UNBOUNDED FOLLOWING` (amount None) or `CURRENT ROW`, by the word in `side`."""
 

@@ -32,10 +32,13 @@ from nilometer.algebra.analytic import (
 from nilometer.expressions import Expression
 from nilometer.operators.analytic.functions import (
     counts,
+    deviations,
     extremes,
     finite,
     float_sums,
     means,
+    medians,
+    moments,
     place_of,
     shifted,
     value_in_frame,
@@ -206,6 +209,10 @@ def _aggregate(item: AnalyticItem, values: pl.Series | None, frame: Range) -> pl
     if item.function is AnalyticFunction.COUNT or values is None:
         return pl.Series(count)
     match item.function:
+        case AnalyticFunction.STDEV | AnalyticFunction.VARIANCE:
+            return deviations(item, moments(values, frame))
+        case AnalyticFunction.MEDIAN:
+            return medians(values, frame)
         case AnalyticFunction.AVG:
             return means(float_sums(values, frame), count)
         case AnalyticFunction.SUM if values.dtype.is_float():

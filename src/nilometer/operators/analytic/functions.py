@@ -157,13 +157,75 @@ def extremes(values: pl.Series, frame: Range, *, greatest: bool) -> pl.Series:
     return taken(known, np.minimum(least, len(known) - 1), least < nothing).rename(values.name)
 
 
+def moments(values: pl.Series, frame: Range) -> Floats:
+    """Of each frame the count, and the sums of the values and of their squares in two doubles each. They are exact but
+    for a few of 106 bits, so that the order in which they are added does not show."""
+    numbers = values.cast(pl.Float64).fill_null(0.0)
+    squares, rests = _product(numbers.to_numpy(), numbers.to_numpy())
+    sums = float_sums(numbers, frame)
+    of_squares = _added(float_sums(pl.Series(squares), frame), float_sums(pl.Series(rests), frame))
+    return np.stack([counts(values, frame).astype(np.float64), *sums, *of_squares])
+
+
+def added_moments(one: Floats, other: Floats) -> Floats:
+    """The moments of both sets of values, row by row."""
+    return np.stack([one[0] + other[0], *_added(one[1:3], other[1:3]), *_added(one[3:5], other[3:5])])
+
+
+def _added(one: Floats, other: Floats) -> Floats:
+    from nilometer.kernels.range_folds import added_pairs
+
+    return np.stack(added_pairs(one[0], one[1], other[0], other[1]))
+
+
+def _product(one: Floats, other: Floats) -> Floats:
+    """The exact products in two doubles (Dekker 1971)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = one * other
+        (high, low), (other_high, other_low) = _halves(one), _halves(other)
+        rest = ((high * other_high - product) + high * other_low + low * other_high) + low * other_low
+    return np.stack([product, rest])
+
+
+def _halves(numbers: Floats) -> tuple[Floats, Floats]:
+    """The upper and the lower 26 bits."""
+    wide = numbers * 134_217_729.0
+    high = wide - (wide - numbers)
+    return high, numbers - high
+
+
+def deviations(item: AnalyticItem, found: Floats) -> pl.Series:
+    """VARIANCE or STDEV of moments, NULL of fewer than two values: (n * sum of squares - sum * sum) / n / (n - 1)."""
+    count, total, rest, squares, squares_rest = found
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scaled = _product(count, squares) + np.stack([np.zeros_like(count), count * squares_rest])
+        square = _product(total, total) + np.stack([np.zeros_like(count), 2 * total * rest])
+        difference = np.maximum(_added(scaled, -square)[0], 0.0)
+        variance = difference / count / (count - 1)
+        values = np.sqrt(variance) if item.function is AnalyticFunction.STDEV else variance
+    return finite(pl.Series(values), count > 1)
+
+
+def medians(values: pl.Series, frame: Range) -> pl.Series:
+    """The mean of the middle two values of each frame."""
+    from nilometer.kernels.range_folds import medians_of_ranges
+
+    known = values.cast(pl.Float64)
+    ascending = known.drop_nulls().unique().sort().to_numpy()
+    if not len(ascending):
+        return pl.Series([None] * len(values), dtype=pl.Float64)
+    ranks = known.rank("dense").cast(pl.Int64).fill_null(0).to_numpy() - 1
+    found = medians_of_ranges(ranks, ascending, *frame)
+    return pl.Series(found, nan_to_null=True)
+
+
 def means(sums: Floats, count: Integers) -> pl.Series:
     """Sums divided by counts, NULL of none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return finite(pl.Series(sums[0] / count), count)
 
 
-def finite(values: pl.Series, count: Integers) -> pl.Series:
+def finite(values: pl.Series, count: Integers | npt.NDArray[np.bool_]) -> pl.Series:
     """The values, NULL where nothing was counted, and where a FLOAT is not finite."""
     present = pl.Series(count > 0)
     if values.dtype.is_float():

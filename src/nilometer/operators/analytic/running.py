@@ -35,11 +35,14 @@ from nilometer.expressions import Expression, type_of
 from nilometer.operators import frames
 from nilometer.operators.analytic.analytic import arguments_of, check_analytic, item_column
 from nilometer.operators.analytic.functions import (
+    added_moments,
     counts,
+    deviations,
     extremes,
     finite,
     float_sums,
     known_before,
+    moments,
     place_of,
     value_in_frame,
     whole_sums,
@@ -82,6 +85,8 @@ class RunningAnalytic:
                 end = item.frame.end
                 require(end is not None and end <= 0, "a frame over a stream that does not end")
                 require(item.frame.start is not None or end == 0, "a frame without ends over a stream")
+                bounded = item.function is not AnalyticFunction.MEDIAN or item.frame.start is not None
+                require(bounded, "a MEDIAN of all tuples of a stream")
 
     @property
     def schema(self) -> Schema:
@@ -229,6 +234,9 @@ class RunningLogic:
             case AnalyticFunction.COUNT:
                 assert count is not None
                 return count
+            case AnalyticFunction.STDEV | AnalyticFunction.VARIANCE:
+                found = [totals[name].to_numpy() for name in _moment_names(number)]
+                return deviations(item, np.stack(found))
             case AnalyticFunction.AVG:
                 assert count is not None
                 some = count.to_numpy()
@@ -295,6 +303,8 @@ def _totals_of(number: int, item: AnalyticItem, argument: pl.DataType) -> frames
     """The columns of an item's totals."""
     count: frames.Dtypes = {f"@count{number}": pl.Int64()}
     match item.function:
+        case AnalyticFunction.STDEV | AnalyticFunction.VARIANCE:
+            return dict.fromkeys(_moment_names(number), pl.Float64())
         case AnalyticFunction.COUNT:
             return count
         case AnalyticFunction.SUM if not argument.is_float():
@@ -305,6 +315,10 @@ def _totals_of(number: int, item: AnalyticItem, argument: pl.DataType) -> frames
             return {f"@value{number}": argument}
         case _:
             return count | {f"@value{number}": argument}
+
+
+def _moment_names(number: int) -> tuple[str, ...]:
+    return tuple(f"@{part}{number}" for part in ("values", "sum", "rest", "squares", "others"))
 
 
 def _running(
@@ -319,6 +333,12 @@ def _running(
         better = (then > now) if greatest else (then < now)
         chosen = pl.when(now.is_null() | better.fill_null(False)).then(then).otherwise(now)
         return {value_name: pl.select(chosen).to_series()}
+    if item.function in (AnalyticFunction.STDEV, AnalyticFunction.VARIANCE):
+        assert values is not None
+        names = _moment_names(number)
+        earlier_moments = np.stack([before[name].fill_null(0.0).to_numpy() for name in names])
+        added = added_moments(earlier_moments, moments(values, frame))
+        return dict(zip(names, map(pl.Series, added), strict=True))
     earlier = before[count_name].fill_null(0).to_numpy()
     if item.function not in AGGREGATES:
         assert values is not None

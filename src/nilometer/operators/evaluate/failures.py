@@ -67,6 +67,9 @@ def failure_of(
         case "date_trunc" | "date_bin":
             operand = operands[1]
             happens = value > operand  # it has wrapped around
+        case "add_months":
+            back = int(constant(call, 1)) < 0
+            happens = value > operand if back else value < operand  # it has wrapped around
         case "timezone" | "to_utc":
             operand = operands[1 if call.function == "timezone" else 0]
             happens = ((operand > _FAR) & (value < 0)) | ((operand < -_FAR) & (value > 0))

@@ -18,7 +18,7 @@ from nilometer.algebra.time_format import (
 )
 from nilometer.expressions import Call, ColumnReference, Expression, type_of
 from nilometer.kernels.arrays import Integers
-from nilometer.kernels.calendar import civil, days_of, floor_wall, iso_week
+from nilometer.kernels.calendar import add_months, civil, days_of, floor_wall, iso_week
 from nilometer.kernels.local_time import Offsets, floor_local, to_local, to_utc
 from nilometer.operators.evaluate.functions import Builder, full_length
 from nilometer.operators.evaluate.texts import constant
@@ -105,6 +105,11 @@ def _date_bin(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     _, moment, origin = operands
     # The remainders are taken first, so that no difference of times can overflow.
     return moment - (moment % width - origin % width) % width
+
+
+def _add_months(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
+    count = int(constant(call, 1))
+    return _of_moments(call.arguments[0], operands[0], lambda moments: add_months(moments, count))
 
 
 def _timezone(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
@@ -313,6 +318,7 @@ TIMES: Mapping[str, Builder] = {
     "epoch": lambda _, operands: operands[0].cast(pl.Float64) / float(SECOND),
     "date_trunc": _date_trunc,
     "date_bin": _date_bin,
+    "add_months": _add_months,
     "timezone": _timezone,
     "to_utc": _to_utc,
     "to_char": _to_char,

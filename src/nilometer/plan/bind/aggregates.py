@@ -293,8 +293,12 @@ def _in_other_words(aggregate: Aggregate) -> Expression:
 
 def _of_the_whole(aggregate: Aggregate) -> Expression:
     """The variance of the whole group: (n - 1) / n of the sample variance, and 0 of a single value."""
-    count = _count(aggregate)
-    sample = Call("coalesce", (replace(aggregate, function="variance"), Literal(0.0, FLOAT)), FLOAT)
+    return variance_of_all(replace(aggregate, function="variance"), _count(aggregate))
+
+
+def variance_of_all(variance: Expression, count: Expression) -> Expression:
+    """The variance of all values, from that of a sample and their number."""
+    sample = Call("coalesce", (variance, Literal(0.0, FLOAT)), FLOAT)
     less = Call("float", (Call("-", (count, Literal(1, INT)), INT),), FLOAT)
     return Call("/", (Call("*", (sample, less), FLOAT), Call("float", (count,), FLOAT)), FLOAT)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from nilometer.expressions import CASTS, Call, Expression, Literal, type_of
 from nilometer.language import ast
-from nilometer.types import FLOAT, INT, STRING, TIME, Kind, Type
+from nilometer.types import DAY, FLOAT, INT, STRING, TIME, Kind, Type
 
 if TYPE_CHECKING:
     from nilometer.plan.bind.expressions import ExpressionBinder
@@ -34,6 +34,8 @@ def bind_cast(binder: ExpressionBinder, node: ast.Cast, operand: Expression) -> 
     target = TIME if node.type == "DATE" else Type(Kind(node.type))
     value = _converted(binder, node, operand, target)
     if node.type == "DATE":
+        if isinstance(value, Literal) and value.value is not None and value.type.kind is Kind.TIME:
+            return Literal(value.value - value.value % DAY, TIME)
         return Call("date_trunc", (Literal("day", STRING), value), TIME)
     if node.size is None:
         return value

@@ -8,6 +8,7 @@ because only the owner knows where they may stand.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from nilometer.algebra import Collection
 from nilometer.algebra.analytic import AnalyticFunction
@@ -34,6 +35,7 @@ from nilometer.plan.bind.places import bind_nearest
 from nilometer.plan.bind.python_calls import bind_python
 from nilometer.plan.bind.scalar_calls import FORMS, check_constants
 from nilometer.plan.bind.scope import Scope, nearest, quoted
+from nilometer.plan.bind.spellings import later_by_months, spelled
 from nilometer.plan.bind.units import check_units
 from nilometer.types import (
     BOOLEAN,
@@ -122,6 +124,17 @@ class ExpressionBinder:
                 return Call("not", (self.condition(operand),), BOOLEAN)
             case ast.Binary(operator="AND" | "OR" as word, left=left, right=right):
                 return self._logical(word.lower(), self.condition(left), self.condition(right))
+            case ast.Binary(operator="+" | "-", right=ast.DurationConstant(unit="MONTHS")):
+                return self.bind(later_by_months(node))
+            case ast.Binary(operator="+", left=ast.DurationConstant(unit="MONTHS") as months, right=moment):
+                return self.bind(later_by_months(replace(node, left=moment, right=months)))
+            case ast.Binary(
+                operator="+" | "-" as operator,
+                left=ast.Cast(type="DATE"),
+                right=ast.Constant(value=int(days)),
+            ) if not isinstance(days, bool):  # a number beside a DATE is one of days
+                right = ast.DurationConstant(days, "DAYS", span=node.right.span)
+                return self._binary(node, operator, self.bind(node.left), self.bind(right))
             case ast.Binary(operator=operator, left=left, right=right):
                 return self._binary(node, operator, self.bind(left), self.bind(right))
             case ast.IsNull(operand=operand, negated=negated):
@@ -216,6 +229,12 @@ class ExpressionBinder:
                 return Literal(value, STRING)
 
     def _duration(self, node: ast.DurationConstant, count: int | float, unit: str) -> Literal:
+        if unit == "MONTHS":
+            self.context.fail(
+                "months and years differ in length",
+                node,
+                hint="add them to a time: time + INTERVAL '1 month', or write a number of DAYS",
+            )
         try:
             length = length_of(count, unit)
         except ValueError as error:
@@ -595,6 +614,9 @@ class ExpressionBinder:
         declared = self.context.catalog.function(node.name) if signature is None else None
         if declared is not None:
             return bind_python(self, node, declared)
+        meant = spelled(node) if signature is None else None
+        if meant is not None:
+            return self.bind(meant)
         if signature is None:
             own = [one.name for one in self.context.catalog.functions()]
             self.context.fail(
@@ -624,6 +646,8 @@ class ExpressionBinder:
         if signature.name == "classify":
             check_model(self.context, node)
         arguments = [self.bind(argument) for argument in node.arguments]
+        if signature.name == "concat":
+            arguments = [self.as_text(argument) for argument in arguments]
         if signature.name in ("least", "greatest", "coalesce", "nullif") and arguments:
             arguments = self.unify(arguments, list(node.arguments))
         if signature.wants_float:

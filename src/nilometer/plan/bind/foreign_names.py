@@ -7,29 +7,29 @@ FOREIGN_FUNCTIONS: dict[str, str] = {
         ("datediff", "date_diff", "timestampdiff", "age"), "subtract the times: (b - a) / 1 MINUTE"
     ),
     **dict.fromkeys(("dateadd", "date_add", "date_sub", "timestampadd"), "add a length of time: t + 1 HOUR"),
-    "to_date": "write CAST(t AS DATE)",
+    "to_date": "write to_timestamp(text, 'YYYY-MM-DD')",
     **dict.fromkeys(
         ("to_number", "safe_cast", "int", "float", "string"), "write CAST(x AS INT) or TRY_CAST(x AS INT)"
     ),
     **dict.fromkeys(("from_unixtime", "str_to_date", "parse_datetime"), "write to_timestamp(x)"),
-    **dict.fromkeys(("unix_timestamp", "to_unixtime"), "write epoch(t)"),
+    **dict.fromkeys(
+        ("dayofweek", "weekday"),
+        "systems begin at another day: date_part('isodow', t) is 1 for Monday, date_part('dow', t) 0 for Sunday",
+    ),
+    "time_bucket": "write time_bucket('15 minutes', t); of months it takes 1, 3 or 12",
+    "unix_timestamp": "write epoch(t)",
     "bucket": "write date_bin(15 MINUTES, t)",
     "split_index": "write split_part(text, '/', 1); it counts from 1",
     **dict.fromkeys(("date_format", "format_timestamp", "format_datetime"), "write to_char(t, 'YYYY-MM-DD')"),
-    **dict.fromkeys(("convert_timezone", "from_utc_timestamp"), "write t AT TIME ZONE 'Europe/Zurich'"),
-    "to_utc_timestamp": "write to_utc(t, 'Europe/Zurich')",
+    "convert_timezone": "write t AT TIME ZONE 'Europe/Zurich'",
     **dict.fromkeys(("getdate", "current_timestamp", "sysdate", "localtimestamp"), "write now"),
-    **dict.fromkeys(("isnull", "isnan"), "write x IS NULL; NaN is NULL; coalesce(x, 0) gives another value"),
+    "isnan": "write x IS NULL; NaN is NULL; coalesce(x, 0) gives another value",
     **dict.fromkeys(("charindex", "locate"), "write strpos(text, sought)"),
     **dict.fromkeys(("regexp_substr", "regexp_match"), "write regexp_extract(text, pattern)"),
-    **dict.fromkeys(("rlike", "regexp"), "write regexp_like(text, pattern)"),
     "printf": "write format('{} {:.2f}', a, b)",
-    "len": "write length(text)",
     "concat_ws": "write a || ', ' || b",
-    "mid": "write substring(text, 2, 3)",
-    **dict.fromkeys(
-        ("rollup", "cube", "grouping"), "write a query for each set of groups, and UNION ALL between"
-    ),
+    **dict.fromkeys(("rollup", "cube"), "it stands in GROUP BY: GROUP BY ROLLUP(site, id)"),
+    **dict.fromkeys(("grouping", "grouping_id"), "it needs GROUP BY ROLLUP, CUBE or GROUPING SETS"),
     **dict.fromkeys(("percent_rank", "cume_dist"), "it needs OVER (ORDER BY x)"),
     **dict.fromkeys(("time_weight", "time_weighted_average"), "write TWA(x), the time-weighted average"),
     **dict.fromkeys(
@@ -49,13 +49,10 @@ FOREIGN_FUNCTIONS: dict[str, str] = {
     **dict.fromkeys(("random", "rand", "uuid"), "every answer can be repeated, so nothing is left to chance"),
     **dict.fromkeys(("string_split", "str_split", "unnest_string"), "write split_part(text, ',', 1)"),
     **dict.fromkeys(("md5", "sha1", "sha256", "hash"), "there is no hash of a value"),
-    **dict.fromkeys(
-        ("chr", "ascii", "reverse", "repeat", "initcap"), "text has the functions of docs/language.md"
-    ),
+    "repeat": "write repeat(text, 3); the number is constant, and at most 100",
+    **dict.fromkeys(("chr", "ascii", "reverse", "initcap"), "text has the functions of docs/language.md"),
     "make_timestamp": "write TIMESTAMP '2026-01-31 12:00', or to_timestamp(text, 'YYYY-MM-DD')",
-    "last_day": "a month's end is the next month's beginning: date_trunc('month', t)",
     **dict.fromkeys(("list_value", "array"), "lists come from ARRAY_AGG"),
-    "width_bucket": "write floor((x - low) / width)",
     "histogram": "write GROUP BY floor(x / width)",
     "decode": "write CASE x WHEN 1 THEN 'a' END",
 }

@@ -339,10 +339,10 @@ def windows_from_groups(context: Context, select: ast.Select) -> ast.Select:
         return node
 
     items = tuple(
-        replace(item, expression=_changed(item.expression, change), alias=item.alias or _name_of(item, kind))
+        replace(item, expression=changed(item.expression, change), alias=item.alias or _name_of(item, kind))
         for item in select.items
     )
-    having = None if select.having is None else _changed(select.having, change)
+    having = None if select.having is None else changed(select.having, change)
     return replace(select, sources=(source,), group_by=others + columns, items=items, having=having)
 
 
@@ -407,16 +407,20 @@ def _amount(context: Context, kind: str, part: ast.Expression) -> ast.Amount:
             context.fail(f"{kind} takes lengths of time", part, hint=f"{kind}(time, 10 MINUTES)")
 
 
-def _changed(node: Any, change: Callable[[ast.Node], ast.Node]) -> Any:
-    """The tree with every node changed, from the top; subqueries stay."""
+def changed(
+    node: Any, change: Callable[[ast.Node], ast.Node], stops: Callable[[ast.Node], bool] | None = None
+) -> Any:
+    """The tree with every node changed, from the top; subqueries stay, and nodes at which it stops."""
     if isinstance(node, tuple):
-        return tuple(_changed(part, change) for part in node)
+        return tuple(changed(part, change, stops) for part in node)
     if not isinstance(node, ast.Node) or isinstance(node, ast.QueryNode):
+        return node
+    if stops is not None and stops(node):
         return node
     found = change(node)
     if found is not node:
         return found
     parts = {field.name: getattr(node, field.name) for field in fields(node) if field.name != "span"}
-    new = {name: _changed(value, change) for name, value in parts.items()}
+    new = {name: changed(value, change, stops) for name, value in parts.items()}
     same = all(new[name] is value or new[name] == value for name, value in parts.items())
     return node if same else replace(node, **new)

@@ -14,6 +14,7 @@ from nilometer.algebra import SortKey
 from nilometer.algebra.analytic import (
     AGGREGATES,
     FRAMED,
+    OF_NUMBERS,
     SHIFTS,
     TO_CURRENT,
     VALUES,
@@ -28,6 +29,7 @@ from nilometer.expressions import Call, Case, ColumnReference, Expression, Liter
 from nilometer.language import ast
 from nilometer.language.parse_over import CURRENT_ROW
 from nilometer.plan import logical
+from nilometer.plan.bind.aggregates import variance_of_all
 from nilometer.plan.bind.expressions import ORDERED, ExpressionBinder, as_float
 from nilometer.plan.bind.scope import nearest
 from nilometer.plan.bind.whole import is_whole
@@ -99,6 +101,9 @@ class OverCalls:
         if name in SHARES:
             return self._share(name, node, window)
         if name not in set(AnalyticFunction):
+            meant = _in_other_words(node)
+            if meant is not None:
+                return self._of_other_words(meant, window, binder)
             self._refuse_function(name, node)
         function = AnalyticFunction(name)
         argument, offset, default = self._arguments(function, node, binder)
@@ -110,8 +115,10 @@ class OverCalls:
                 node,
                 hint=f"{function}(v) with a window or GROUP BY is",
             )
-        if function is AnalyticFunction.AVG and argument is not None and not type_of(argument).numeric:
-            self._context.fail(f"AVG() OVER needs a number, not a value of type {type_of(argument)}", node)
+        if function in OF_NUMBERS and argument is not None and not type_of(argument).numeric:
+            self._context.fail(
+                f"{function}() OVER needs a number, not a value of type {type_of(argument)}", node
+            )
         try:
             type_ = type_of_item(function, argument)
         except ValueError as error:
@@ -129,6 +136,16 @@ class OverCalls:
         if self._over_stream:
             self._check_stream(item, node)
         return self._column(window, item)
+
+    def _of_other_words(self, node: ast.Over, window: Window, binder: ExpressionBinder) -> Expression:
+        signature = functions.resolve(node.name)
+        assert signature is not None
+        if signature.name not in ("var_pop", "stddev_pop"):
+            return self.bind_in(node, window, binder)
+        count = self.bind_in(replace(node, name="COUNT"), window, binder)
+        sample = self.bind_in(replace(node, name="VARIANCE"), window, binder)
+        variance = variance_of_all(sample, count)
+        return Call("sqrt", (variance,), FLOAT) if signature.name == "stddev_pop" else variance
 
     def _column(self, window: Window, item: AnalyticItem) -> ColumnReference:
         items = self._windows.setdefault(window, {})
@@ -389,6 +406,12 @@ class OverCalls:
                 node.frame or node,
                 hint="BETWEEN 3 PRECEDING AND CURRENT ROW",
             )
+        if frame.start is None and function is AnalyticFunction.MEDIAN:
+            self._context.fail(
+                "MEDIAN() of all tuples of a stream would keep them all",
+                node.frame or node,
+                hint="give it a frame: ROWS BETWEEN 10 PRECEDING AND CURRENT ROW, or a RANGE of time",
+            )
         if frame.start is None and frame.end != 0:
             self._context.fail(
                 "a frame without a start ends at the current row, over a stream",
@@ -419,6 +442,25 @@ class OverCalls:
             )
 
 
+def _in_other_words(node: ast.Over) -> ast.Over | None:
+    """The call by a function that OVER knows: `BOOL_OR(x)` is `MAX(x)`, `STDDEV(x)` is `STDEV(x)`."""
+    signature = functions.resolve(node.name)
+    if signature is None:
+        return None
+    match signature.name:
+        case "stdev" | "variance" | "median" | "avg" | "min" | "max" as name:
+            return replace(node, name=name.upper())
+        case "bool_and" | "bool_or" as name:
+            return replace(node, name="MIN" if name == "bool_and" else "MAX")
+        case "count_if" if len(node.arguments) == 1 and node.condition is None:
+            star = ast.Star(span=node.span)
+            return replace(node, name="COUNT", arguments=(star,), condition=node.arguments[0])
+        case "var_pop" | "stddev_pop":
+            return node
+        case _:
+            return None
+
+
 def needs_all_rows(node: ast.Node) -> bool:
     """Whether a call with OVER cannot be answered tuple by tuple: it looks ahead, or goes by another order than time."""
     if not isinstance(node, ast.Over):
@@ -427,6 +469,11 @@ def needs_all_rows(node: ast.Node) -> bool:
     if node.name.upper() in ahead or len(node.order) != 1:
         return True
     if node.frame is not None and node.frame.end.side == "FOLLOWING":
+        return True
+    unbounded = node.frame is None or (
+        node.frame.start.amount is None and node.frame.start.side != CURRENT_ROW
+    )
+    if node.name.upper() == "MEDIAN" and unbounded:
         return True
     (key,) = node.order
     by_time = isinstance(key.expression, ast.Name) and key.expression.parts[-1].lower() in ("time", "tick")

@@ -9,6 +9,7 @@ from nilometer import algebra
 from nilometer.expressions import ColumnReference, Now
 from nilometer.language import ast
 from nilometer.plan import logical
+from nilometer.plan.bind.grouping_sets import has_grouping_sets, ordered_sets, union_of_sets
 from nilometer.plan.bind.named import with_tables
 from nilometer.plan.bind.ordering import order_query, ordering_of
 from nilometer.plan.bind.scope import Bound, CatalogView, Context, Scope
@@ -69,12 +70,16 @@ def bind_query(context: Context, query: ast.QueryNode, outer: Scope | None) -> B
             return bind_bag_operation(
                 context, query, bind_query(context, left, outer), bind_query(context, right, outer)
             )
+        case ast.Select() if has_grouping_sets(query):
+            return bind_query(context, union_of_sets(context, query), outer)
         case ast.Select():
             return SelectBinder(context, query, outer, bind_query).bind()
         case ast.Values():
             return bind_values(context, query)
         case ast.With(tables=tables, query=inner):
             return bind_query(with_tables(context, tables), inner, outer)
+        case ast.Ordered(query=ast.Select() as select) if has_grouping_sets(select):
+            return bind_query(context, ordered_sets(context, select, query), outer)
         case ast.Ordered(query=ast.Select() as select):
             return SelectBinder(context, select, outer, bind_query, ordering_of(context, query)).bind()
         case ast.Ordered(query=inner):

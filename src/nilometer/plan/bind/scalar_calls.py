@@ -31,6 +31,7 @@ Arguments = list[Expression]
 Form = Callable[["ExpressionBinder", ast.FunctionCall, Arguments], Expression]
 
 LONGEST_PADDING = 10_000
+MOST_MONTHS = 120_000
 
 _UNITS = tuple(unit.lower() for unit in (*FIXED, *CALENDAR))
 _FIELDS = (*_UNITS, "dow", "isodow", "doy", "isoyear", "epoch")
@@ -158,6 +159,16 @@ def _date_bin(binder: ExpressionBinder, node: ast.FunctionCall, arguments: Argum
         )
     origin = arguments[2] if len(arguments) == 3 else Literal(0, TIME)
     return Call("date_bin", (width, arguments[1], origin), TIME)
+
+
+def _add_months(binder: ExpressionBinder, node: ast.FunctionCall, arguments: Arguments) -> Expression:
+    moment, count = arguments
+    assert isinstance(count, Literal)
+    if count.value is None:
+        return Literal(None, TIME)
+    if abs(count.value) > MOST_MONTHS:
+        binder.context.fail(f"add_months takes at most {MOST_MONTHS:,} months", node.arguments[1])
+    return Call("add_months", (moment, count), TIME)
 
 
 def _to_char(binder: ExpressionBinder, node: ast.FunctionCall, arguments: Arguments) -> Expression:
@@ -300,6 +311,7 @@ FORMS: dict[str, Form] = {
     "date_part": _date_part,
     "date_trunc": _date_trunc,
     "date_bin": _date_bin,
+    "add_months": _add_months,
     "timezone": _timezone,
     "to_utc": _to_utc,
     "to_char": _to_char,

@@ -49,6 +49,7 @@ from nilometer.plan.bind.ordering import (
 from nilometer.plan.bind.over import OverCalls, needs_all_rows
 from nilometer.plan.bind.previous import PreviousCalls
 from nilometer.plan.bind.scope import Bound, Context, Scope, quoted, walk_outside_subqueries
+from nilometer.plan.bind.semi_joins import without_semi_joins
 from nilometer.plan.bind.sources import BindQuery, SourceBinder
 from nilometer.plan.bind.subqueries import (
     PreparedScalar,
@@ -78,7 +79,7 @@ class SelectBinder:
         ordering: Ordering | None = None,
     ) -> None:
         self.context = context
-        self.select = windows_from_groups(context, select)
+        self.select = windows_from_groups(context, without_semi_joins(context, select))
         self.bind_query = bind_query
         self.scope = Scope(context, outer=outer)
         self.scope.answered = frozenset(item.alias.lower() for item in select.items if item.alias is not None)

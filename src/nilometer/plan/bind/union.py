@@ -100,8 +100,9 @@ def _alike(
                 detail=f"the second query's column is '{second.name}'",
                 hint="both queries must give the same types, column by column",
             )
-        lefts.append(logical.Projection(first.name, a, first.unit))
-        rights.append(logical.Projection(first.name, b, first.unit))
+        unit = second.unit if first.type.kind is Kind.NULL else first.unit
+        lefts.append(logical.Projection(first.name, a, unit))
+        rights.append(logical.Projection(first.name, b, unit))
     return _projected(left.node, lefts), _projected(right.node, rights)
 
 

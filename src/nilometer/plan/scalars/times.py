@@ -67,6 +67,15 @@ def _date_bin(width: int, moment: int, origin: int = 0) -> int:
     return moment - (moment - origin) % width
 
 
+def _add_months(moment: int, count: int) -> int:
+    days, clock = divmod(moment, DAY)
+    year, month, day = civil(days)
+    later, month = divmod(year * 12 + month - 1 + count, 12)
+    first = days_of(later, month + 1, 1)
+    length = days_of(later + month // 11, (month + 1) % 12 + 1, 1) - first
+    return (first + min(day, length) - 1) * DAY + clock
+
+
 # ---- text ------------------------------------------------------------------------------------------------------------
 
 
@@ -175,6 +184,7 @@ TIMES: dict[str, Callable[..., Any]] = {
     "epoch": lambda moment: moment / SECOND,
     "date_trunc": _date_trunc,
     "date_bin": _date_bin,
+    "add_months": _add_months,
     "timezone": lambda zone, moment: to_local(moment, zone),
     "to_utc": to_utc,
     "to_char": _to_char,
