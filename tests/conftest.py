@@ -13,6 +13,7 @@ from _pytest.nodeid import coerce_node_id
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
+import moto_server
 import nescc_program
 import postgres_server
 from nilometer.sensornet.motes.toolchain import missing_tools
@@ -73,6 +74,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "chromium": None if chromium else "Chromium is not installed",
         "motes": None if tools is None else f"not installed: {tools}",
         "namespaces": network_namespaces.why_not() if any(map(_in_namespaces, items)) else None,
+        "moto": None
+        if moto_server.program()
+        else "moto's server is not installed; NILO_MOTO may name its program",
         "nesc": None if nescc_program.installed() else "nescc is not installed",
         "postgres": None if postgres_server.programs() else "PostgreSQL's server programs are not installed",
         "spark": None if "JAVA_HOME" in os.environ else "no JAVA_HOME; ./nilo sets it to a Java 17 or newer",

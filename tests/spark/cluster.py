@@ -17,6 +17,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -83,7 +84,15 @@ class Daemon:
 class Cluster:
     """Started on entering, gone on leaving."""
 
-    def __init__(self, workers: int = 2, cores: int = 1, memory: str = "1g") -> None:
+    def __init__(
+        self,
+        workers: int = 2,
+        cores: int = 1,
+        memory: str = "1g",
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """`variables` are those of the driver and of the workers, and so of the executors."""
+        self._variables = dict(variables or {})
         self.directory = Path(tempfile.mkdtemp(prefix="nilometer-cluster-"))
         self.master_url = ""
         self._sizes = (workers, cores, memory)
@@ -136,16 +145,20 @@ class Cluster:
     def environment(self) -> dict[str, str]:
         """The environment of a driver whose `spark_session()` shall be on the cluster."""
         told = {f"NILOMETER_SPARK__{name.replace('.', '__')}": value for name, value in self.settings.items()}
-        return dict(os.environ) | told | {"SPARK_LOCAL_DIRS": str(self.directory)}
+        return dict(os.environ) | self._variables | told | {"SPARK_LOCAL_DIRS": str(self.directory)}
 
     def _daemons(self) -> dict[str, str]:
-        return dict(os.environ) | {
-            "JAVA_HOME": str(java_home()),
-            "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": QUICK,
-            "SPARK_LOCAL_IP": HOST,
-            "SPARK_LOCAL_DIRS": str(self.directory),
-        }
+        return (
+            dict(os.environ)
+            | self._variables
+            | {
+                "JAVA_HOME": str(java_home()),
+                "SPARK_DAEMON_MEMORY": "256m",
+                "SPARK_DAEMON_JAVA_OPTS": QUICK,
+                "SPARK_LOCAL_IP": HOST,
+                "SPARK_LOCAL_DIRS": str(self.directory),
+            }
+        )
 
     def _start(self) -> None:
         arguments = [MASTER, "--host", HOST, "--port", "0", "--webui-port", "0"]

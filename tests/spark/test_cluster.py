@@ -1,4 +1,4 @@
-"""A standalone cluster: the same job, and a worker that is killed in the middle of it."""
+"""A standalone cluster: the same job, a worker that is killed in the middle of it, and logs in an object store."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import nilometer
+from moto_server import BUCKET, MotoServer
 from nilometer.live.standing import result_log
 from spark import tiny
 from spark.cluster import PATIENCE, Cluster
-from spark.test_kill import LIFE, QUERIES, check, field  # noqa: F401 - a fixture
+from spark.test_kill import LIFE, QUERIES, READINGS, SETTINGS, append, check, empty_field, field  # noqa: F401
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -84,3 +86,59 @@ def test_a_killed_worker_changes_no_answer(tmp_path: Path) -> None:
         [[bucket, tiny.triangle(number + 1)] for bucket in range(tiny.BUCKETS)] for number in range(BATCHES)
     ]
     assert [batch["sums"] for batch in told] == expected
+
+
+ASKED = "SELECT id, COUNT(*) AS n, SUM(depth) AS s FROM river [RANGE 1 MINUTE SLIDE 20 SECONDS] GROUP BY id"
+ASKING = Path(__file__).with_name("asking_life.py")
+
+
+@pytest.mark.long
+@pytest.mark.moto
+def test_logs_in_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The logs are in a store that speaks S3, and nowhere else. Questions and standing queries on the cluster, in tasks, answer
+    as the gateway does, while a worker is killed."""
+    field = empty_field(tmp_path)  # noqa: F811
+    logs = f"s3://{BUCKET}/logs"
+    settings = SETTINGS.format(parts=2).replace('master = "local[2]"\n', "")
+    (field / "nilometer.toml").write_text(
+        f'logs = "{logs}"\n' + settings.replace("task_rows = 400", "task_rows = 0")
+    )
+    with MotoServer() as store, Cluster(variables=store.variables) as cluster:
+        for name, value in store.variables.items():
+            monkeypatch.setenv(name, value)
+        append(field, 0, READINGS)
+        assert not (field / ".nilometer" / "log").exists()
+        assert {name.split("/")[1] for name in store.names("logs")} == {"river", "rain"}
+        asked = subprocess.run(
+            [sys.executable, ASKING, str(field), ASKED],
+            env=cluster.environment,
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE,
+            check=False,
+        )
+        assert asked.returncode == 0, asked.stderr[-2000:]
+        expected = nilometer.connect(field).sql(ASKED).run("gateway").rows
+        for line in asked.stdout.splitlines():  # by run("spark"), and as a DataFrame
+            rows = [(row["id"], row["n"], row["s"]) for row in expected]
+            assert sorted(map(tuple, json.loads(line))) == pytest.approx(sorted(rows))
+        assert len(asked.stdout.splitlines()) == 2
+        assert not [name for name in store.names("logs") if "asked" in name], "what was landed is gone"
+        life = subprocess.Popen(
+            [sys.executable, LIFE, str(field), *QUERIES],
+            env=cluster.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            log = result_log(field, QUERIES[0])
+            while log.last is None or log.last.number < 2:
+                assert life.poll() is None, "it ended before anything was answered"
+                log = result_log(field, QUERIES[0])
+            cluster.kill_worker(0)
+            _, errors = life.communicate(timeout=2 * PATIENCE)
+        finally:
+            life.kill()
+        assert life.returncode == 0, errors[-2000:]
+        check(field)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from nilometer.cli.console import message, print_records, read_sql
+from nilometer.cli.live import refuse_store
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -52,6 +53,7 @@ def execute(
             remote.execute(there, text, json=json)
         return
     database = database_of(data, catalog)
+    refuse_store(database)
     for result in database.execute(text, force=force):
         match result:
             case None:

@@ -52,6 +52,8 @@ def is_live(query: Query) -> bool:
     from nilometer.plan import physical
 
     data = query.database.data
+    if data.fetched_from is not None:
+        return False  # what is in a store is read as it is
     leaves = [node for node in physical.walk_plan(query.physical) if isinstance(node, physical.SpAcquire)]
     return any(leaf.stream.url is not None and not data.has(leaf.stream) for leaf in leaves)
 
@@ -88,6 +90,7 @@ def open_owner(
     """Become the owner of the database's directory, with a station that clients can reach."""
     from nilometer.live.owner.owner import Owner
 
+    refuse_store(database)
     assert database.data.base is not None, "a database without a directory has no owner"
 
     def make() -> Station:
@@ -95,6 +98,18 @@ def open_owner(
         return open_station(database, when_full, pushes)
 
     return Owner(database.data.base, make, embedded=embedded)
+
+
+def refuse_store(database: Database) -> None:
+    """Refuse to own, or to change, a data directory in an object store."""
+    from nilometer.errors import ConfigurationError
+
+    if database.data.fetched_from is not None:
+        raise ConfigurationError(
+            "a data directory in an object store can be asked, and not changed",
+            detail=f"--data is {database.data.fetched_from}",
+            hint='give a directory on a disk; its logs may be in the store: logs = "s3://..." in nilometer.toml',
+        )
 
 
 def policies_of(database: Database, settings: Sequence[str]) -> dict[str, Policy]:

@@ -10,7 +10,14 @@ import typer
 
 from nilometer.cli.console import message
 from nilometer.cli.deliveries import report_deliveries, routes_of, summarize_deliveries
-from nilometer.cli.live import SecondsOption, WhenFullOption, follow, open_owner, stopped_by_signal
+from nilometer.cli.live import (
+    SecondsOption,
+    WhenFullOption,
+    follow,
+    open_owner,
+    refuse_store,
+    stopped_by_signal,
+)
 from nilometer.cli.options import (
     CatalogOption,
     DataOption,
@@ -101,6 +108,7 @@ def own(
     from nilometer.live.roster import Roster
 
     database = database_of(data, catalog)
+    refuse_store(database)
     if database.data.base is None:
         raise ConfigurationError(
             "nowhere to keep logs and answers", hint="give a directory with schema.sql: --data DIR"

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 from nilometer.catalog import Catalog, Sensor, Stream, Table
 from nilometer.errors import DataError, UnsupportedError
+from nilometer.settings_file import logs_setting
 from nilometer.types import MICROSECOND, Column, Kind
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Data:
     base: Path | None = None
     attached: bool = True
     """Whether the files of the directory are attached. They are so after schema.sql was read."""
+    fetched_from: str | None = None
+    """The URL of which `base` has a copy: nothing that is written there would last."""
     _read: dict[str, list[Entry]] = field(default_factory=dict)
     _once: dict[str, tuple[list[Entry], list[Entry]]] = field(default_factory=dict)
     dead_letters: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -260,7 +263,7 @@ class Data:
     def logged(self, stream: Stream) -> list[Entry]:
         """The stream's durable log in this data directory, without duplicates. The frames share the memory of
         its files."""
-        if self.base is None or not (self.base / LOG_FOLDER).is_dir():
+        if self.base is None or not (self._logs_elsewhere or (self.base / LOG_FOLDER).is_dir()):
             return []
         from nilometer.catalog.answer_streams import is_answers
         from nilometer.log import LogDirectory
@@ -298,7 +301,14 @@ class Data:
     def at_hand(self) -> frozenset[str]:
         """The streams, in lower case, that have a file, appended readings or a log."""
         folder = None if self.base is None else self.base / LOG_FOLDER
-        logged = (path.name for path in folder.iterdir()) if folder is not None and folder.is_dir() else ()
+        logged: Iterable[str] = ()
+        if self._logs_elsewhere:
+            from nilometer.log import LogDirectory
+
+            assert self.base is not None
+            logged = LogDirectory(self.base).streams()
+        elif folder is not None and folder.is_dir():
+            logged = (path.name for path in folder.iterdir())
         queries = None if self.base is None else self.base / ".nilometer" / "queries"
         answered = (
             (path.name for path in queries.iterdir()) if queries is not None and queries.is_dir() else ()
@@ -306,6 +316,11 @@ class Data:
         audits = None if self.base is None else self.base / ".nilometer" / "decisions"
         audited = (f"{one.name}_audit" for one in audits.iterdir()) if audits and audits.is_dir() else ()
         return frozenset((*self.files, *self.appended, *map(unquote, logged), *answered, *audited))
+
+    @property
+    def _logs_elsewhere(self) -> bool:
+        """Whether nilometer.toml puts the directory's logs at another place."""
+        return self.base is not None and logs_setting(self.base) is not None
 
     def has(self, stream: Stream) -> bool:
         """Whether the stream has a file or any appended readings."""

@@ -31,6 +31,7 @@ from nilometer.memory import give
 from nilometer.redaction import redacted
 from nilometer.settings_file import apply_settings
 from nilometer.types import format_duration, format_time, parse_time
+from nilometer.urls import is_url
 from nilometer.workers.settings import take_settings
 
 if TYPE_CHECKING:
@@ -505,7 +506,7 @@ def connect(
     data:
         A directory with `schema.sql` (declarations) and one CSV, JSON-lines or Parquet file per stream; or one such
         file, a directory of them or a pattern, whose stream is named after it; or several of these by the names of
-        their streams; None for an empty database, to be filled with `execute` and `append`.
+        their streams; or one of these in an object store, `s3://bucket/field`, which is only read; None for an empty database, to be filled with `execute` and `append`.
     catalog:
         Where the catalog is kept: a SQLite file or URL, or a PostgreSQL URL; None keeps it in memory.
     on:
@@ -528,11 +529,12 @@ def connect(
         raise ConfigurationError("a token is for a server", hint='connect("http://host:7654", token=...)')
     if memory is not None:
         give(memory)
-    apply_settings(_directory(data))
-    take_settings(_directory(data))
+    if not is_url(data):
+        apply_settings(_directory(data))
+        take_settings(_directory(data))
     if catalog is None:
         database = Database(Catalog(), on)
-        kept = data is not None
+        kept = data is not None and not is_url(data)  # nothing is written to a store
     else:
         from nilometer.catalog.store import CatalogStore
 

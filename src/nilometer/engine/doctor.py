@@ -69,7 +69,7 @@ def examine(directory: Path | None, http: tuple[str, int] | None = None) -> list
     found: list[Finding] = []
     checks: list[Check] = [
         *(_python, _packages, _java, _clock, _descriptors, _memory),
-        *((_owner, _rights, _disk, _declarations) if directory is not None else ()),
+        *((_owner, _rights, _disk, _logs, _declarations) if directory is not None else ()),
     ]
     for check in checks:
         name = check.__name__.strip("_")
@@ -232,6 +232,20 @@ def _rights(directory: Path | None) -> Iterator[Finding]:
         )
         return
     yield Finding("rights", OK, "the directory can be written, and others cannot read what is kept")
+
+
+def _logs(directory: Path | None) -> Iterator[Finding]:
+    """The logs, if nilometer.toml puts them elsewhere."""
+    from nilometer.log.directory import LogDirectory, root_of_logs
+    from nilometer.settings_file import logs_setting
+
+    assert directory is not None
+    if logs_setting(directory) is None:
+        return
+    count = len(LogDirectory(directory).streams())
+    yield Finding(
+        "logs", OK, f"{root_of_logs(directory)} has the logs of {count} stream{'' if count == 1 else 's'}"
+    )
 
 
 def _some(kept: Path) -> list[Path]:

@@ -4,6 +4,7 @@ field/                  its schema.sql declares the streams; each has a file or 
 lake/                   without a schema.sql: the files of one stream, if they have the same columns
 readings.csv, *.csv     one stream, named after the file, or after the directory of the pattern
 {"air": "air/*.csv"}    the files of each stream by name, declared or not
+s3://bucket/field       any of these in an object store (fetched.py); nothing is written there
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING
 
 from nilometer.catalog import Catalog
 from nilometer.engine.data import ENDINGS, SCHEMA_FILE
+from nilometer.engine.fetched import fetched
 from nilometer.engine.inferred import open_files
 from nilometer.errors import ConfigurationError, DataError, NilometerError
+from nilometer.urls import is_url
 
 if TYPE_CHECKING:
     from nilometer.engine.database import Database
@@ -31,7 +34,8 @@ def open_data(database: Database, data: str | Path | Mapping[str, str | Path], *
         for name, source in data.items():
             open_stream(database, name, source)
         return
-    path = Path(data)
+    path = Path(fetched(data))
+    database.data.fetched_from = str(data) if is_url(data) else None
     if _declares(path):
         _open_directory(database, path, kept=kept and path.suffix != ".sql")
     elif path.is_file() or path.name.lower().endswith(ENDINGS) or _is_pattern(path):
@@ -48,6 +52,7 @@ def open_stream(database: Database, name: str, source: str | Path) -> None:
     from nilometer.catalog import Stream
     from nilometer.ingest.readers import find_files
 
+    source = fetched(source)
     if isinstance(database.catalog.extent(name), Stream):
         database.data.attach_file(name, source, database.catalog)
         return
@@ -68,9 +73,9 @@ def named_after_files(given: Sequence[str], named: Mapping[str, str]) -> tuple[l
     from nilometer.engine.inferred import stream_name
     from nilometer.ingest.readers import find_files
 
-    schemas = [each for each in given if _declares(Path(each))]
+    schemas = [each for each in given if _declares(Path(fetched(each)))]
     others = [each for each in given if each not in schemas]
-    by_name = {stream_name(find_files(each).stem): each for each in others}
+    by_name = {stream_name(find_files(fetched(each)).stem): each for each in others}
     if len(schemas) > 1 or len(by_name) < len(others) or by_name.keys() & named.keys():
         raise ConfigurationError(
             f"--data is given {len(given)} times without the name of a stream",

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import secrets
 import shutil
 import sys
 import tempfile
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -17,11 +18,14 @@ from nilometer.dataflow.dead_rows import notes_of
 from nilometer.dataflow.ledger import Ledger
 from nilometer.errors import ConfigurationError, FunctionFailedError
 from nilometer.live.answers import Answer
+from nilometer.log.directory import place_of_logs
 from nilometer.operators.frames import dtypes, empty
 from nilometer.plan.physical import streams_of
 from nilometer.spark.installed import require_spark
+from nilometer.urls import is_url
 
 if TYPE_CHECKING:
+    from nilometer.engine.data import Data
     from nilometer.engine.database import Database
     from nilometer.engine.query import Query
     from nilometer.spark.job import Job
@@ -50,9 +54,9 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
                 result = lent.run(job, at_once=small)
     if result is None:
         session, settings = _session(query.database)
-        with tempfile.TemporaryDirectory(prefix="nilometer-") as folder:
+        with _asked_place(query.database.data, settings) as place:
             job, ledgers, small = _landed_job(
-                query, finished, batch_rows, settings, partitions_of(session), folder
+                query, finished, batch_rows, settings, partitions_of(session), place
             )
             result = (run_at_once if small else run_finite)(session, job)
     frame = pl.concat(result.frames) if result.frames else empty(dtypes(query.schema))
@@ -65,6 +69,35 @@ def run_on_spark(query: Query, finished: bool, batch_rows: int | None) -> Answer
     for name, count in result.counts.shed_of.items():
         books[name] = books.get(name, {}) | {"shed": count}
     return Answer(query.schema, frame, result.watermark, books, notes_of(result.counts.letters))
+
+
+@contextlib.contextmanager
+def _asked_place(data: Data, settings: SparkSettings) -> Iterator[str]:
+    """Where the data of a question is landed: on a cluster it must be where all machines see it, beside the logs."""
+    from nilometer.live.asked_folders import PREFIX, AskedFolder
+    from nilometer.log.private import make_directory
+    from nilometer.spark.settings import cores_of
+
+    if data.base is None or data.fetched_from is not None or cores_of(settings.master or "local[*]"):
+        with tempfile.TemporaryDirectory(prefix="nilometer-") as folder:
+            yield folder
+        return
+    logs = place_of_logs(data.base)
+    if not is_url(logs):
+        make_directory(data.base / ".nilometer")
+        with AskedFolder(data.base / ".nilometer") as folder_of_all:
+            yield str(folder_of_all)
+        return
+    from nilometer.log.object_store import open_store
+
+    plain, mark, options = logs.partition("?")
+    place = f"{plain.rstrip('/')}/.{PREFIX}{secrets.token_hex(8)}{mark}{options}"
+    try:
+        yield place
+    finally:
+        filesystem, root = open_store(place)
+        with contextlib.suppress(OSError):
+            filesystem.delete_dir(root)
 
 
 def _landed_job(
@@ -100,7 +133,7 @@ def dataframe(query: Query, *, streaming: bool | None) -> DataFrame:
     if streaming:
         refuse_refresh(query.standing().physical)
     session, settings = _session(query.database)
-    place = _scratch() if at_hand else str(data.base)
+    place = _scratch() if at_hand else place_of_logs(str(data.base))
     if at_hand:
         land_query(query, place)
     rows = settings.max_rows if streaming else None
@@ -151,7 +184,7 @@ def land_query(query: Query, place: str) -> dict[str, Ledger]:
 
     sources = query.extents
     streams = streams_of(query.physical)
-    return {name: land(Path(place), stream, sources.entries(stream)) for name, stream in streams.items()}
+    return {name: land(place, stream, sources.entries(stream)) for name, stream in streams.items()}
 
 
 def stream_from(database: Database, frame: DataFrame, name: str, *, available_now: bool) -> Landing:

@@ -28,6 +28,7 @@ from nilometer.errors import ConfigurationError, DataError, ResourceError
 from nilometer.live.owner.lock import FILE as OWNER_LOCK
 from nilometer.log import failpoints
 from nilometer.log.local_files import ASIDE, LOCK
+from nilometer.settings_file import logs_setting
 
 MARK = "backup.json"
 CHUNK = 1 << 20
@@ -62,6 +63,12 @@ class Copy:
         if target.resolve().is_relative_to(source.resolve()):
             raise ConfigurationError(
                 "a backup cannot be inside of the directory that it is of", hint="give another place"
+            )
+        if logs_setting(source) is not None:
+            raise ConfigurationError(
+                f"the logs of {source} are not in it, and a backup has to have both",
+                detail=f"nilometer.toml says logs = '{logs_setting(source)}'",
+                hint="stop its owner, then copy the store with its own tools, and the directory",
             )
         with _resources(target):
             target.mkdir(parents=True, exist_ok=True)

@@ -36,6 +36,7 @@ from nilometer.live.recovery import check_ends
 from nilometer.live.standing import DurableQuery, reader_of
 from nilometer.live.starts import Start, goes_on_at, offsets_at
 from nilometer.log import LogDirectory, Offset, StreamLog
+from nilometer.log.directory import place_of_logs
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.results.eras import changes
@@ -193,7 +194,7 @@ class SparkQuery:
             name=self.name,
             plan=self.query.physical,
             extents=TablesAtHand.of_plan(self.query.physical, self.query.extents),
-            place=str(self._directory),
+            place=place_of_logs(self._directory),
             # If the checkpoint must be rebuilt, then from what retention has left.
             start={key: max(at, logs.log(self._streams[key]).start) for key, at in self._began.items()},
             # The checkpoint may be behind the answers, or lost: rows in the result log are not answered

@@ -13,6 +13,7 @@ detected.
     manifest.py      the segments that must be there gaps.py         missing entries, lost ends
     repair.py        keeps what can be read          formats.py      which formats this release knows
     directory.py     all logs of a data directory    doubles.py      rows from before their KEY was declared
+    object_store.py  S3 and its like
 
 The law: the log is the truth. An answer is a function of the log, and killing any process at any moment
 changes neither.

@@ -1,11 +1,12 @@
 """A folder of any pyarrow filesystem as `Files`. Objects are written whole, so an open segment is written as
 small parts.
 
-A file is its object and the parts after it, `<name>.part-<byte offset>`, one per `sync`. `seal` writes object
-and parts as one object. The law: a part counts only if it begins where the bytes before it end, so a crash
-between the two steps of a seal makes nothing appear twice. There is no flock: the lock is an object that
-names host and process, and is taken over when that process is dead. Two hosts that race for the lock in the
-same moment are not kept apart, which no pyarrow filesystem can do.
+A file is its object and the parts after it, `<name>.part-<byte offset>`, one per `sync`. MERGED parts of a size become
+one, so a segment that is open for a day has few. `seal` writes object and parts as one object. The law: a part
+counts only if it begins where the bytes before it end, so a crash between two steps of a merge or a seal makes
+nothing appear twice. There is no flock: the lock is an object that names host and process, and is taken over
+when that process is dead. Two hosts that race for the lock in the same moment are not kept apart, which no
+pyarrow filesystem can do; the lock of the data directory is.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ import pyarrow as pa
 from pyarrow import fs
 
 from nilometer.log.failpoints import Failpoint, nothing
+from nilometer.log.object_store import store_errors
 
 ASIDE = ".aside"
 LOCK = "writer.lock"
 PART = ".part-"
+MERGED = 16
+"""So many parts of a size are merged. A reading is written again once for each power of it."""
 WHOLE_OBJECTS = ("s3", "gcs", "abfs")
 """Filesystems on which an object appears when it is complete. On others, it is written aside and moved."""
 
@@ -52,11 +56,26 @@ class ArrowFiles:
             end += size if start == end else 0
         return end
 
+    def parts(self, name: str) -> list[tuple[int, int]]:
+        """Where each part of a file begins, and its size; of those that count."""
+        end, found = self._size(name), []
+        for start, size in self._parts(name):
+            if start == end:
+                found.append((start, size))
+                end += size
+        return found
+
     def read(self, name: str, start: int = 0, size: int = -1) -> Any:
         """The bytes from `start` on; objects and parts that lie outside of what is asked for are not read."""
+        while True:
+            # A part that is gone was merged into one before it, after it was listed.
+            with contextlib.suppress(_PartGoneError):
+                return self._read(name, start, size)
+
+    def _read(self, name: str, start: int, size: int) -> Any:
         end = self._size(name)
         if start == 0 <= size <= end:
-            with self._filesystem.open_input_file(self._path(name)) as file:
+            with store_errors(self.place), self._filesystem.open_input_file(self._path(name)) as file:
                 return file.read_buffer(size)
         pieces = [self._bytes(name, start)] if start < end else []
         for begin, length in self._parts(name):
@@ -65,7 +84,11 @@ class ArrowFiles:
             if begin == end:
                 end += length
                 if end > start:
-                    pieces.append(self._bytes(_part(name, begin), max(0, start - begin)))
+                    first = max(0, start - begin)
+                    try:
+                        pieces.append(self._bytes(_part(name, begin), first, length - first))
+                    except FileNotFoundError:
+                        raise _PartGoneError from None
         joined = b"".join(pieces)
         return pa.py_buffer(joined if size < 0 else joined[:size])
 
@@ -73,22 +96,24 @@ class ArrowFiles:
         """The bytes of a sealed file. A crash between the steps of sealing leaves some of them in parts."""
         if self._parts(name):
             return self.read(name)
-        with self._filesystem.open_input_file(self._path(name)) as file:
+        with store_errors(self.place), self._filesystem.open_input_file(self._path(name)) as file:
             return file.read_buffer()
 
     def replace(self, name: str, data: bytes) -> None:
         """Write the whole object."""
         path = self._path(name)
         self._failpoint("before_aside")
-        if not self._direct:
-            self._filesystem.create_dir(path.rpartition("/")[0], recursive=True)
         aside = path if self._direct else path + ASIDE
-        with self._filesystem.open_output_stream(aside) as stream:
-            stream.write(data)
+        with store_errors(self.place):
+            if not self._direct:
+                self._filesystem.create_dir(path.rpartition("/")[0], recursive=True)
+            with self._filesystem.open_output_stream(aside) as stream:
+                stream.write(data)
         self._failpoint("after_aside")
         if not self._direct:
             self._failpoint("before_rename")
-            self._filesystem.move(aside, path)
+            with store_errors(self.place):
+                self._filesystem.move(aside, path)
             self._failpoint("after_rename")
 
     def append_to(self, name: str, keep: int, settled: int | None = None) -> ArrowAppender:
@@ -113,7 +138,7 @@ class ArrowFiles:
         self._failpoint("before_delete")
         doomed = [name] if PART in name else [name, *(_part(name, start) for start, _ in self._parts(name))]
         for each in doomed:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError), store_errors(self.place):
                 self._filesystem.delete_file(self._path(each))
         self._failpoint("after_delete")
 
@@ -126,20 +151,22 @@ class ArrowFiles:
     def _path(self, name: str) -> str:
         return f"{self._folder}/{name}"
 
-    def _bytes(self, name: str, start: int = 0) -> bytes:
-        with self._filesystem.open_input_file(self._path(name)) as file:
+    def _bytes(self, name: str, start: int = 0, size: int = -1) -> bytes:
+        with store_errors(self.place), self._filesystem.open_input_file(self._path(name)) as file:
             file.seek(start)
-            return bytes(file.read())
+            return bytes(file.read() if size < 0 else file.read(size))
 
     def _size(self, name: str) -> int:
-        info = self._filesystem.get_file_info(self._path(name))
+        with store_errors(self.place):
+            info = self._filesystem.get_file_info(self._path(name))
         if info.type != fs.FileType.File:
             raise FileNotFoundError(self._path(name))
         return int(info.size)
 
     def _objects(self, folder: str = "") -> dict[str, int]:
         where = self._path(folder).rstrip("/")
-        found = self._filesystem.get_file_info(fs.FileSelector(where, allow_not_found=True))
+        with store_errors(self.place):
+            found = self._filesystem.get_file_info(fs.FileSelector(where, allow_not_found=True))
         return {
             i.base_name: i.size for i in sorted(found, key=lambda i: i.path) if i.type == fs.FileType.File
         }
@@ -164,6 +191,8 @@ class ArrowAppender:
         self._name = name
         self._failpoint = failpoint
         self._held = bytearray()
+        self._parts = [(start, size, 0) for start, size in files.parts(name)]
+        """Where each part begins, its size, and how often it was merged."""
         self.synced = size
 
     @property
@@ -182,9 +211,27 @@ class ArrowAppender:
         self._failpoint("before_fsync")
         if self._held:
             self._files.replace(_part(self._name, self.synced), bytes(self._held))
+            self._parts.append((self.synced, len(self._held), 0))
             self.synced += len(self._held)
             self._held.clear()
+            # The bytes are durable already: a merge that fails is for the next time.
+            with contextlib.suppress(OSError):
+                while self._merge():
+                    pass
         self._failpoint("after_fsync")
+
+    def _merge(self) -> bool:
+        """Write the last parts as one, if there are MERGED of them that were merged as often."""
+        last = self._parts[-MERGED:]
+        start, _, times = last[0]
+        if len(last) < MERGED or any(each[2] != times for each in last):
+            return False
+        whole = bytes(self._files.read(self._name, start, self.synced - start))
+        self._files.replace(_part(self._name, start), whole)
+        self._parts[-MERGED:] = [(start, len(whole), times + 1)]
+        for begin, _, _ in last[1:]:
+            self._files.delete(_part(self._name, begin))
+        return True
 
     def cut(self, size: int) -> None:
         """Drop held bytes beyond `size`. A part already written cannot be taken back, and callers never ask
@@ -195,6 +242,10 @@ class ArrowAppender:
     def close(self) -> None:
         """Nothing to do: no file is open."""
         self._held.clear()
+
+
+class _PartGoneError(Exception):
+    """A part that was listed is not there any more."""
 
 
 class ObjectLock:

@@ -1,5 +1,5 @@
 """All logs of a data directory, `.nilometer/log/<stream>/`, or of a folder of any pyarrow filesystem by its
-URL.
+URL. `logs = "s3://bucket/field"` in the directory's nilometer.toml, or another folder, puts them elsewhere.
 
 A stream's folder is its lower-case name, percent-encoded unless it is a plain word. `entries` is the method
 that the gateway's `Sources` needs.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from nilometer.catalog.extents import Stream
-from nilometer.errors import DataError, ResourceError
+from nilometer.errors import DataError
 from nilometer.log import failpoints
 from nilometer.log.failpoints import Failpoint
 from nilometer.log.files import Files
@@ -25,6 +25,8 @@ from nilometer.log.segment import OnDamage, SegmentId, refuse, segment_ids
 from nilometer.log.settings import LogSettings
 from nilometer.log.stream_log import StreamLog
 from nilometer.log.writer import NOBODY
+from nilometer.settings_file import logs_setting
+from nilometer.urls import is_url
 
 if TYPE_CHECKING:
     from nilometer.dataflow.sources import Entry
@@ -60,10 +62,12 @@ class LogDirectory:
         self.place = str(place)
         self._files_of: Callable[[str], Files]
         self._folders: Callable[[], list[str]]
-        if "://" in str(place):
-            self._on_arrow(str(place))
+        root = str(place) if is_url(str(place)) else root_of_logs(Path(place))
+        if isinstance(root, Path):
+            self._on_disk(root)
         else:
-            self._on_disk(Path(place) / PLACE)
+            self.place = root
+            self._on_arrow(root)
 
     def streams(self, *, lost: bool = False) -> list[str]:
         """The names of the streams that have a log; `lost`: also of those that had one."""
@@ -109,18 +113,31 @@ class LogDirectory:
         from pyarrow import fs
 
         from nilometer.log.arrow_files import ArrowFiles
+        from nilometer.log.object_store import open_store, store_errors
 
-        try:
-            filesystem, root = fs.FileSystem.from_uri(url)
-        except (OSError, ValueError) as error:
-            raise ResourceError(f"'{url}' cannot be opened", detail=str(error)) from error
+        filesystem, root = open_store(url)
 
         def folders() -> list[str]:
-            found: list[Any] = filesystem.get_file_info(fs.FileSelector(root, allow_not_found=True))
+            with store_errors(url):
+                found: list[Any] = filesystem.get_file_info(fs.FileSelector(root, allow_not_found=True))
             return [each.base_name for each in found if each.type == fs.FileType.Directory]
 
         self._files_of = lambda folder: ArrowFiles(filesystem, f"{root}/{folder}", self._failpoint)
         self._folders = folders
+
+
+def root_of_logs(directory: Path) -> Path | str:
+    """Where the logs of a data directory are: a folder, or a URL."""
+    said = logs_setting(directory)
+    if said is None:
+        return directory / PLACE
+    return said if is_url(said) else directory / said
+
+
+def place_of_logs(directory: Path | str) -> str:
+    """The place that gives a `LogDirectory` of the directory's logs on any machine: the directory, or a URL."""
+    root = directory if is_url(directory) else root_of_logs(Path(directory))
+    return str(directory) if isinstance(root, Path) else root
 
 
 def _had_segments(files: Files) -> bool:

@@ -21,7 +21,7 @@ _PATIENT = 1 << 62
 """A DELAY with which no reading is ever late."""
 
 
-def land(directory: Path, stream: Stream, entries: Iterable[Entry]) -> Ledger:
+def land(directory: Path | str, stream: Stream, entries: Iterable[Entry]) -> Ledger:
     """Write the entries, and return the books. The log serves only this process's queries: nothing is made
     durable.
     """

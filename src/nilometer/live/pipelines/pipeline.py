@@ -27,6 +27,7 @@ from nilometer.live.pipelines.pipeline_tables import Tables
 from nilometer.live.standing import CHECKPOINT_EVERY
 from nilometer.live.versions import version_of
 from nilometer.log import Offset
+from nilometer.log.directory import place_of_logs
 from nilometer.types import MINUTE, SECOND
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Pipeline:
         self._run = PipelineRun(
             spark_session(self._settings.session),
             f"pipeline {self.name}",
-            str(self._directory),
+            place_of_logs(self._directory),
             self._place / secrets.token_hex(8),
             self._settings.max_rows,
             self._settings.part_count,
