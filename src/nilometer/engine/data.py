@@ -152,13 +152,25 @@ class Data:
 
         _refuse_units(stream)
         if isinstance(rows, pl.DataFrame):
-            reading = read_frame(rows, stream)
+            reading = read_frame(rows, stream, small=self._began_small(stream))
         else:  # their times are microseconds by now
             reading = read_frame(frame_of(list(rows), stream), replace(stream, time_unit=MICROSECOND))
         self.appended.setdefault(stream.name.lower(), []).append(Batch(reading.rows, reading.garbled))
         if reading.dead_letters:
             self.dead_letters[stream.name.lower()] = tuple(map(str, reading.dead_letters))
         return reading.rows.height
+
+    def _began_small(self, stream: Stream) -> bool:
+        """Whether readings were appended whose times were numbers below 10^9."""
+        from nilometer.dataflow import Batch
+        from nilometer.dataflow.keys import column_of
+        from nilometer.ingest.readers.epochs import SECONDS
+
+        name = column_of(stream, "time")
+        for entry in self.appended.get(stream.name.lower(), []):
+            if isinstance(entry, Batch) and entry.rows.height:
+                return 0 <= entry.rows.get_column(name).max() < SECONDS  # type: ignore[operator]
+        return False
 
     def heartbeat(self, stream: Stream, tick: int) -> None:
         """Append a heartbeat."""

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nilometer.catalog.form import Format
+import nilometer
+from nilometer.errors import DataError
 from nilometer.ingest.readers.times import parse_iso_times
 from nilometer.ingest.readers.values import read_values
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, STRING, TIME, Type, parse_time
@@ -148,3 +150,36 @@ def test_marks_between_thousands(decimal: str | None, texts: list[str], numbers:
 
 def test_durations_are_seconds() -> None:
     assert read_values(pl.Series([timedelta(seconds=90), None]), FLOAT).values.to_list() == [90.0, None]
+    ("first", "then", "told"),
+    [
+        ([999_999_000, 1_000_000_000], [], "1000000000 beside it like seconds"),  # microseconds go on
+        ([600_000_000, 1_200_000_000], [], "1200000000 beside it like seconds"),  # or seconds since 1989
+        ([0, 900_000_000, 1_800_000_000, 4_500_000_000], [], "4500000000 beside it"),
+        ([5, 360_000_000_000], [], "360000000000 beside it like milliseconds"),
+        ([1, 2], [1_000_000_000], "numbers before it look like microseconds"),  # in the next frame
+        ([12, 1_763_400_000], [1_763_400_001], None),  # a clock that was not set, then one that was
+        ([12], [1_763_400_000_000], None),
+        ([1_000_000_000, 1_100_000_000], [], None),
+        ([0, 500_000_000], [900_000_000], None),
+    ],
+)
+@pytest.mark.parametrize("kind", [pl.Int64, pl.Float64, pl.String])
+def test_numbers_that_tell_no_unit(
+    first: list[int], then: list[int], told: str | None, kind: type[pl.DataType]
+) -> None:
+    for unit in (None, "us"):
+        database = nilometer.connect()
+        time = "" if unit is None else f"time INT UNIT '{unit}', "
+        database.execute(f"CREATE STREAM river ({time}depth INT) PUSHED")
+
+        def append(numbers: list[int], database: nilometer.Database = database) -> int:
+            times = pl.Series("time", numbers, dtype=pl.Int64).cast(kind)
+            return database.append("river", pl.DataFrame({"time": times, "depth": numbers}))
+
+        if told is None or unit is not None:
+            assert append(first) + append(then) == len(first) + len(then)
+        else:
+            with pytest.raises(DataError, match="the times of the frame tell no unit") as caught:  # noqa: PT012
+                append(first)
+                append(then)
+            assert told in str(caught.value)

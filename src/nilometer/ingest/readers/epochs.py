@@ -2,7 +2,11 @@
 
 A present-day time is about 1.8e9 seconds, 1.8e12 milliseconds, 1.8e15 microseconds or 1.8e18 nanoseconds, so its
 size tells the unit of any time from 2001 to 5138. Smaller numbers are microseconds: the first quarter of an hour of
-1970. The law: each number is judged by itself, so how readings are cut into batches changes nothing.
+1970. Each number is judged by itself, so how messages are cut into batches changes nothing.
+
+Microseconds of 1970 that go on beyond 10^9, and seconds that begin before 2001, look like both. So a whole column, of a
+file or of a frame, is refused if it has numbers below 10^9 beside larger ones that are no seconds or milliseconds of these
+decades.
 
 >>> guessed(pl.Series([5, 1_763_400_000, 1_763_400_000_000, 1_763_400_000_000_000])).to_list()
 [5, 1763400000000000, 1763400000000000, 1763400000000000]
@@ -14,6 +18,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from nilometer.errors import DataError
 from nilometer.ingest.readers.times import TIME_LIMIT
 from nilometer.types import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND
 
@@ -25,6 +30,9 @@ LATEST = 10**17
 
 EARLIEST = 10**14
 """The year 1973. A time before it may have been read in a wrong unit."""
+
+THESE_DECADES = (1_500_000_000, 4_100_000_000)
+"""From July 2017 to the end of 2099, in seconds."""
 
 WORDS = {
     MICROSECOND: "microseconds",
@@ -56,6 +64,39 @@ def guessed(numbers: pl.Series) -> pl.Series:
         .otherwise(numbers)
     )
     return pl.select(scaled.alias(numbers.name)).to_series()
+
+
+def refuse_mixed(found: pl.Series, what: str, *, small: bool = False) -> None:
+    """Refuse a column of numbers that tell no unit. `small`: the column goes on from one with numbers below 10^9.
+
+    >>> refuse_mixed(
+    ...     pl.Series([12, 1_763_400_000]), "river.csv"
+    ... )  # a clock that was not set, and one that was
+    >>> refuse_mixed(pl.Series([999_999_999, 1_000_000_000]), "river.csv")
+    Traceback (most recent call last):
+    nilometer.errors.DataError: the times of river.csv tell no unit
+      detail: 999999999 looks like microseconds since 1970, and 1000000000 beside it like seconds
+      hint: declare the unit: time INT UNIT 'us', 'ms' or 's'
+    """
+    numbers = found if found.dtype.is_numeric() else found.cast(pl.Float64, strict=False)
+    greatest, least = numbers.max(), numbers.min()
+    if greatest is None or greatest < SECONDS or (not small and least >= SECONDS):  # type: ignore[operator]
+        return
+    below = numbers.filter((numbers > 0) & (numbers < SECONDS))
+    first, last = THESE_DECADES
+    seconds = (numbers < MILLISECONDS) & ((numbers < first) | (numbers > last))
+    thousandths = (numbers < MICROSECONDS) & ((numbers < first * 1_000) | (numbers > last * 1_000))
+    doubtful = numbers.filter(
+        (numbers >= SECONDS) & (seconds | ((numbers >= MILLISECONDS) & thousandths))
+    ).min()
+    if doubtful is None or (not small and not len(below)):
+        return
+    shown = f"{below.max():.0f} looks" if len(below) else "numbers before it look"
+    raise DataError(
+        f"the times of {what} tell no unit",
+        detail=f"{shown} like microseconds since 1970, and {doubtful:.0f} beside it like {looks_like(doubtful)}",  # type: ignore[arg-type]
+        hint="declare the unit: time INT UNIT 'us', 'ms' or 's'",
+    )
 
 
 def guessed_fractions(numbers: pl.Series) -> pl.Series:

@@ -160,10 +160,12 @@ def read_file(path: str | Path, stream: Stream) -> pl.DataFrame:
     return read(path, stream).rows
 
 
-def read_frame(frame: pl.DataFrame, stream: Stream) -> Reading:
-    """Check and convert a user's frame as if it were a file."""
+def read_frame(frame: pl.DataFrame, stream: Stream, *, small: bool = False) -> Reading:
+    """Check and convert a user's frame as if it were a file. `small`: see `read_rows`."""
     raw = RawFile(frame, lambda rows: rows + 1)
-    return read_rows(raw, stream.columns, "the frame", required="time", time_unit=stream.time_unit)
+    return read_rows(
+        raw, stream.columns, "the frame", required="time", time_unit=stream.time_unit, small=small
+    )
 
 
 def sniff_id_type(path: str | Path) -> Type | None:

@@ -16,7 +16,7 @@ import polars as pl
 
 from nilometer.catalog.form import Format
 from nilometer.errors import DataError
-from nilometer.ingest.readers.epochs import too_late
+from nilometer.ingest.readers.epochs import refuse_mixed, too_late
 from nilometer.ingest.readers.local_times import rule
 from nilometer.ingest.readers.values import read_values
 from nilometer.ingest.readers.vectors import vector_reasons
@@ -100,9 +100,10 @@ def read_rows(
     required: str | None = None,
     time_unit: int | None = None,
     format: Format | None = None,
+    small: bool = False,
 ) -> Reading:
     """Check and convert the declared columns. Rows without a value in the `required` column are garbled
-    too."""
+    too. `small`: the rows go on from rows whose times were small numbers (epochs.py)."""
     matched = match_columns(declared, raw.columns.columns)
     needed = next((c.name for c in declared if required is not None and c.name.lower() == required), None)
     if needed is not None and needed not in matched:
@@ -123,6 +124,9 @@ def read_rows(
             values.append(pl.Series(column.name, [None], dtype=dtype(column.type)).new_from_index(0, height))
             continue
         unit = time_unit if column.name.lower() == "time" else None
+        plain = format is None or format.time_format is None
+        if column.name == needed and unit is None and plain:
+            _refuse_mixed(raw.columns[matched[column.name]], what, small=small)
         read = read_values(raw.columns[matched[column.name]], column.type, unit, format)
         values.append(read.values.alias(column.name))
         notes += [f"{column.name} of {count} rows of {what}: {remark}" for remark, count in read.remarks]
@@ -149,6 +153,14 @@ def read_rows(
     letters.sort(key=lambda letter: letter.line)
     count = int(bad.sum()) + raw.broken_count
     return Reading(rows.filter(~bad), count, tuple(letters[:DEAD_LETTERS]), tuple(notes))
+
+
+def _refuse_mixed(times: pl.Series, what: str, *, small: bool) -> None:
+    """Texts are mostly no numbers, which the first ones tell."""
+    if times.dtype.is_numeric() or (
+        times.dtype == pl.String and times.head(8).cast(pl.Float64, strict=False).is_not_null().any()
+    ):
+        refuse_mixed(times, what, small=small)
 
 
 def _letters(
