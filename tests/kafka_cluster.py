@@ -44,7 +44,9 @@ class Cluster:
             name.replace("_", "."): value for name, value in more.items()
         }
 
-    def send(self, topic: str, *payloads: str | bytes, partition: int = 0, key: str | None = None) -> None:
+    def send(
+        self, topic: str, *payloads: str | bytes | None, partition: int = 0, key: str | None = None
+    ) -> None:
         """Write messages, and return when the broker has them."""
         producer = kafka.Producer(self.settings())
         for payload in payloads:

@@ -123,6 +123,13 @@ def test_a_streaming_frame_goes_where_spark_writes(spark: SparkSession, tmp_path
         started.processAllAvailable()
     finally:
         started.stop()
+    other = nilometer.connect(field).sql(query.text.replace("10 SECONDS", "20 SECONDS")).dataframe()
+    unfit = (
+        other.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    )
+    with pytest.raises(Exception, match="this checkpoint does not fit"):
+        unfit.processAllAvailable()
+    assert not unfit.isActive
     found = [tuple(row) for row in spark.table("twice").collect()]
     given = query.run("gateway", finished=False)
     rows = [dict(zip(given.schema.names, row, strict=True)) for row in given.rows]

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
+from nilometer.errors import ConfigurationError
 from nilometer.log import Offset
 from nilometer.spark.admission import Admission
 from nilometer.spark.ends import told_ends
 from nilometer.spark.faults import carried
 from nilometer.spark.job import digest_of, job_of
 from nilometer.spark.layout import BucketFlow
+from nilometer.spark.layout.text import text_of
 from nilometer.spark.packing import ANSWER
 from nilometer.spark.places import Places
+from nilometer.spark.processor import STATE_FORMAT
 from nilometer.spark.reading import Task, packets_of
 
 PACKETS = pa.schema([("key", pa.int32()), ("packet", pa.binary())])
+
+DIVISION = "division"
 
 
 class Planner:
@@ -38,10 +44,38 @@ class Planner:
         """Read nothing beyond the present ends of the logs."""
         self._until = self._admission.ends()
 
+    @property
+    def begin(self) -> dict[str, Any]:
+        """Where the query begins, as an offset of Spark's."""
+        return self._marked(self.start)
+
     def latest(self, start: dict[str, Any], limit: int | None) -> dict[str, Any]:
         """The end of the next micro-batch of at most `limit` rows; equal to `start` if there is nothing new."""
         with carried():
-            return self._latest(Places.of_json(start), limit).as_json()
+            self._check(start)
+            return self._marked(self._latest(Places.of_json(start), limit))
+
+    @cached_property
+    def _division(self) -> str | None:
+        """A hash of what the state in a checkpoint depends on; None if the job keeps none."""
+        if not self.job.layout.stages:
+            return None
+        fragments = text_of(replace(self.job.layout, reasons=()))
+        return digest_of(f"{STATE_FORMAT} {self.job.partitions} {fragments}")
+
+    def _marked(self, places: Places) -> dict[str, Any]:
+        """An offset that also says to which division of the query the state beside it belongs."""
+        return places.as_json() | ({DIVISION: self._division} if self._division else {})
+
+    def _check(self, start: dict[str, Any]) -> None:
+        """Refuse a checkpoint whose state is divided otherwise. Those of older releases do not say how."""
+        if start.get(DIVISION, self._division) != self._division:
+            raise ConfigurationError(
+                "this checkpoint does not fit: its state is of another query, or divided otherwise",
+                detail=f"now there are {self.job.buckets} buckets and {self.job.partitions} partitions",
+                hint="set `buckets` and spark.sql.shuffle.partitions as they were; if the query or the release has changed,"
+                " give a new checkpointLocation: answers then begin where the logs begin, so write them to a new place",
+            )
 
     def _latest(self, begin: Places, limit: int | None) -> Places:
         job, end = self.job, begin
@@ -62,6 +96,7 @@ class Planner:
     def tasks(self, start: dict[str, Any], end: dict[str, Any]) -> list[Task]:
         """The tasks of a micro-batch."""
         with carried():
+            self._check(start)
             return self._tasks(Places.of_json(start), Places.of_json(end))
 
     def all_tasks(self) -> list[Task]:

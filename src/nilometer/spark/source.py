@@ -67,7 +67,7 @@ class PacketStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where the query begins."""
-        return self.planner.start.as_json()
+        return self.planner.begin
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """The size of a micro-batch."""

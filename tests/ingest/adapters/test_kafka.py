@@ -95,6 +95,28 @@ def test_the_key_is_a_column(cluster: kafka_cluster.Cluster) -> None:
         assert rows(read_until(source, received(1))) == [(1, 17, 2.0)]
 
 
+def test_messages_that_are_no_readings(cluster: kafka_cluster.Cluster) -> None:
+    """Tombstones, missing keys, and the forms of a schema registry: JSON is read, others are told by their name."""
+    registry = b"\x00\x00\x00\x00\x11"
+    cluster.send("odd", '{"time": 1, "pm25": 2}', None, key="17")
+    cluster.send("odd", '{"time": 2, "pm25": 2}')
+    cluster.send("odd", registry + b'{"time": 3, "pm25": 4}', registry + b"\x02\x80\x01", key="18")
+    with adapter(cluster, "odd", "?key=id") as source:
+        results = read_until(source, received(5))
+        assert rows(results) == [(1, 17, 2.0), (3, 18, 4.0)]
+        letters = [letter for result in results for letter in result.garbled]
+        ends = [(result.sequence or 0) + result.received for result in results]
+    assert max(ends) == 5 << SHIFT, "each message is dealt with"
+    reasons = sorted(letter.reason for letter in letters)
+    assert [reason.partition(":")[0] for reason in reasons] == [
+        "Avro or Protobuf of a schema registry (schema 17), which is not read",
+        "no id",
+        "no value",
+    ]
+    assert "no id: the message has no key" in reasons
+    assert "no value: a tombstone of a compacted topic, or an empty message" in reasons
+
+
 def test_messages_that_are_gone_are_a_lost_session(cluster: kafka_cluster.Cluster) -> None:
     cluster.send("gone", reading(1), reading(2))
     with adapter(cluster, "gone") as source:

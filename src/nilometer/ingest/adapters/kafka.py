@@ -19,6 +19,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nilometer.catalog.address import Address
@@ -27,7 +28,7 @@ from nilometer.catalog.kafka_address import SHARED, client_settings, error_text,
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters.adapter import Adapter, Clock, ReadResult, Status
 from nilometer.ingest.adapters.inbox import Inbox
-from nilometer.ingest.payloads import Decoder, Format, Messages, Times, TopicPattern
+from nilometer.ingest.payloads import Decoder, Format, Garbled, Messages, Times, TopicPattern
 from nilometer.memory import budget
 from nilometer.types import MILLISECOND, SECOND
 
@@ -50,6 +51,12 @@ ASK = 10.0
 OPTIONS = ("key", "format", "time", "start", "receive", "limit", "retry", *SHARED)
 ANEW = -1
 """In place of an offset: the partition begins anew here."""
+
+REGISTRY = 5
+"""A payload of a schema registry begins with so many bytes: a zero, and the number of its schema."""
+NO_LEVEL = "its level of the topic is empty"
+"""The decoder takes the key for a level of a topic."""
+NO_VALUE = "no value: a tombstone of a compacted topic, or an empty message"
 
 _Item = tuple[int, int, bytes, str, int]
 """Partition, offset, payload, key, time of the message."""
@@ -158,18 +165,23 @@ class KafkaAdapter(Adapter):
         return items
 
     def _decoded(self, partition: int, items: list[_Item]) -> ReadResult:
+        read, refused = _sorted_out(items)
         decoded = self._decoder.decode(
-            Messages([item[2] for item in items], [item[4] for item in items], [item[3] for item in items])
+            Messages([item[2] for item in read], [item[4] for item in read], [item[3] for item in read])
+        )
+        letters = tuple(
+            replace(letter, reason=letter.reason.replace(NO_LEVEL, "the message has no key"))
+            for letter in decoded.garbled
         )
         part, end = str(partition), (items[-1][1] + 1) << SHIFT
         kept, self._anew = (dict(self._numbers) if self._anew else None), False
         self._numbers[part] = end
         # The number after the last reading is that of the next message.
-        received = decoded.rows.height + sum(letter.count for letter in decoded.garbled)
+        received = decoded.rows.height + sum(letter.count for letter in letters) + len(refused)
         return ReadResult(
             Status.NEW_VALUE,
             decoded.rows,
-            decoded.garbled,
+            (*letters, *refused),
             arrived=self.clock(),
             sequence=end - received,
             part=part,
@@ -281,3 +293,26 @@ class KafkaAdapter(Adapter):
     def _told(self, error: Any) -> None:
         """What the library says about its connections, in the network thread."""
         self._trouble = self.address.hide(f"Kafka: {error.str()}")
+
+
+def _sorted_out(items: list[_Item]) -> tuple[list[_Item], list[Garbled]]:
+    """The messages that can be decoded, and those that are no readings: tombstones, and binary forms of a schema registry. JSON
+    of a registry is read without its first bytes."""
+    read: list[_Item] = []
+    refused: list[Garbled] = []
+    for item in items:
+        payload, key = item[2], item[3]
+        if not payload:
+            refused.append(Garbled(payload, NO_VALUE, key))
+        elif payload[0] or len(payload) <= REGISTRY:
+            read.append(item)
+        elif payload[REGISTRY:].lstrip()[:1] in (b"{", b"["):
+            read.append((*item[:2], payload[REGISTRY:], *item[3:]))
+        else:
+            schema = int.from_bytes(payload[1:REGISTRY], "big")
+            reason = (
+                f"Avro or Protobuf of a schema registry (schema {schema}), which is not read: send JSON, or decode it with"
+                " Spark and stream_from"
+            )
+            refused.append(Garbled(payload, reason, key))
+    return read, refused
