@@ -4,7 +4,7 @@
         store.put("field/river.csv", b"...")
         subprocess.run([...], env=store.environment)
 
-moto is no dependency of the tests: it brings forty packages. `pip install 'moto[server]'` into any environment, and put its
+moto is no dependency of the tests: it brings sixty packages. `pip install 'moto[server]'` into any environment, and put its
 moto_server on the PATH, or name it by NILO_MOTO.
 """
 
@@ -96,6 +96,13 @@ class MotoServer:
             endpoint_override=self.url,
             allow_bucket_creation=True,
         )
+
+    def believe(self, requests: float) -> None:
+        """Look at no credentials for so many requests more. It knows no user, so afterwards it refuses everybody."""
+        there = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=PATIENCE)
+        there.request("POST", "/moto-api/reset-auth", str(requests))
+        assert there.getresponse().status == 200
+        there.close()
 
     def put(self, name: str, data: bytes) -> None:
         """Write an object of the bucket."""

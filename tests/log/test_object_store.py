@@ -151,6 +151,25 @@ def test_a_missing_bucket_and_a_store_that_is_away(here: MotoServer, monkeypatch
 
 @pytest.mark.moto
 @pytest.mark.slow
+def test_wrong_credentials(here: MotoServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"s3://{BUCKET}/secret"
+    with LogDirectory(url).log("river", COLUMNS) as log:
+        log.append(frame(0, 4))
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush hush")
+    here.believe(0)
+    try:
+        with pytest.raises(StoreError, match="refuses our credentials") as caught:
+            LogDirectory(url)
+        with pytest.raises(StoreError, match="refuses our credentials"):
+            ArrowFiles(here.files(), f"{BUCKET}/secret").replace("x", b"1")
+    finally:
+        here.believe(float("inf"))
+    assert "hush" not in str(caught.value)
+    assert_frame_equal(rows_of(LogDirectory(url).log("river")), frame(0, 4))
+
+
+@pytest.mark.moto
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["PUT", "GET", "HEAD"])
 def test_requests_that_fail_for_a_moment_are_repeated(
     here: MotoServer, monkeypatch: pytest.MonkeyPatch, method: str
