@@ -169,7 +169,8 @@ class Data:
         name = column_of(stream, "time")
         for entry in self.appended.get(stream.name.lower(), []):
             if isinstance(entry, Batch) and entry.rows.height:
-                return 0 <= entry.rows.get_column(name).max() < SECONDS  # type: ignore[operator]
+                greatest = entry.rows.get_column(name).max()
+                return isinstance(greatest, int) and 0 <= greatest < SECONDS
         return False
 
     def heartbeat(self, stream: Stream, tick: int) -> None:

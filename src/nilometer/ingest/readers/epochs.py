@@ -82,19 +82,20 @@ def refuse_mixed(found: pl.Series, what: str, *, small: bool = False) -> None:
     greatest, least = numbers.max(), numbers.min()
     if greatest is None or greatest < SECONDS or (not small and least >= SECONDS):  # type: ignore[operator]
         return
-    below = numbers.filter((numbers > 0) & (numbers < SECONDS))
+    below = numbers.filter((numbers > 0) & (numbers < SECONDS)).to_list()
     first, last = THESE_DECADES
     seconds = (numbers < MILLISECONDS) & ((numbers < first) | (numbers > last))
     thousandths = (numbers < MICROSECONDS) & ((numbers < first * 1_000) | (numbers > last * 1_000))
     doubtful = numbers.filter(
         (numbers >= SECONDS) & (seconds | ((numbers >= MILLISECONDS) & thousandths))
-    ).min()
-    if doubtful is None or (not small and not len(below)):
+    ).to_list()
+    if not doubtful or not (small or below):
         return
-    shown = f"{below.max():.0f} looks" if len(below) else "numbers before it look"
+    shown = f"{max(below):.0f} looks" if below else "numbers before it look"
+    one = min(doubtful)
     raise DataError(
         f"the times of {what} tell no unit",
-        detail=f"{shown} like microseconds since 1970, and {doubtful:.0f} beside it like {looks_like(doubtful)}",  # type: ignore[arg-type]
+        detail=f"{shown} like microseconds since 1970, and {one:.0f} beside it like {looks_like(one)}",
         hint="declare the unit: time INT UNIT 'us', 'ms' or 's'",
     )
 
