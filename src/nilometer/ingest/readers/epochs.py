@@ -82,20 +82,18 @@ def refuse_mixed(found: pl.Series, what: str, *, small: bool = False) -> None:
     greatest, least = numbers.max(), numbers.min()
     if greatest is None or greatest < SECONDS or (not small and least >= SECONDS):  # type: ignore[operator]
         return
-    below = numbers.filter((numbers > 0) & (numbers < SECONDS)).to_list()
+    below = numbers.filter((numbers > 0) & (numbers < SECONDS))
     first, last = THESE_DECADES
     seconds = (numbers < MILLISECONDS) & ((numbers < first) | (numbers > last))
     thousandths = (numbers < MICROSECONDS) & ((numbers < first * 1_000) | (numbers > last * 1_000))
-    doubtful = numbers.filter(
-        (numbers >= SECONDS) & (seconds | ((numbers >= MILLISECONDS) & thousandths))
-    ).to_list()
-    if not doubtful or not (small or below):
+    doubtful = numbers.filter((numbers >= SECONDS) & (seconds | ((numbers >= MILLISECONDS) & thousandths)))
+    if not len(doubtful) or not (small or len(below)):
         return
-    shown = f"{max(below):.0f} looks" if below else "numbers before it look"
-    one = min(doubtful)
+    shown = f"{below.cast(pl.Int64).top_k(1)[0]} looks" if len(below) else "numbers before it look"
+    one = doubtful.cast(pl.Int64).bottom_k(1)[0]
     raise DataError(
         f"the times of {what} tell no unit",
-        detail=f"{shown} like microseconds since 1970, and {one:.0f} beside it like {looks_like(one)}",
+        detail=f"{shown} like microseconds since 1970, and {one} beside it like {looks_like(one)}",
         hint="declare the unit: time INT UNIT 'us', 'ms' or 's'",
     )
 
