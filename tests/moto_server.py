@@ -95,6 +95,7 @@ class MotoServer:
             region="us-east-1",
             endpoint_override=self.url,
             allow_bucket_creation=True,
+            allow_delayed_open=True,  # moto 5.2.1 cannot complete the parts of pyarrow
         )
 
     def believe(self, requests: float) -> None:
