@@ -19,7 +19,6 @@ from nilometer.engine.data import ENDINGS, SCHEMA_FILE
 from nilometer.engine.fetched import fetched
 from nilometer.engine.inferred import open_files
 from nilometer.errors import ConfigurationError, DataError, NilometerError
-from nilometer.urls import is_url
 
 if TYPE_CHECKING:
     from nilometer.engine.database import Database
@@ -35,7 +34,7 @@ def open_data(database: Database, data: str | Path | Mapping[str, str | Path], *
             open_stream(database, name, source)
         return
     path = Path(fetched(data))
-    database.data.fetched_from = str(data) if is_url(data) else None
+    database.data.fetched_from = None if path == Path(data) else str(data)
     if _declares(path):
         _open_directory(database, path, kept=kept and path.suffix != ".sql")
     elif path.is_file() or path.name.lower().endswith(ENDINGS) or _is_pattern(path):
