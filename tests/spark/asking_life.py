@@ -1,5 +1,5 @@
 """Asks a question on the Spark that the environment names, in a process of its own: `python asking_life.py DIRECTORY SQL` prints its
-rows twice, as `run` gives them, and as the DataFrame does."""
+rows twice without their ticks, as `run` gives them, and as the DataFrame does."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import nilometer
 
 def main(directory: str, text: str) -> None:
     query = nilometer.connect(directory).sql(text)
-    print(json.dumps([[row["id"], row["n"], row["s"]] for row in query.run("spark").rows]), flush=True)
+    print(json.dumps([row[1:] for row in query.run("spark").rows]), flush=True)
     frame = query.dataframe(streaming=False)
-    print(json.dumps([[row["id"], row["n"], row["s"]] for row in frame.collect()]), flush=True)
+    print(json.dumps([tuple(row)[1:] for row in frame.collect()]), flush=True)
 
 
 if __name__ == "__main__":
