@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nilometer.catalog.form import Format
 import nilometer
+from nilometer.catalog.form import Format
 from nilometer.errors import DataError
 from nilometer.ingest.readers.times import parse_iso_times
 from nilometer.ingest.readers.values import read_values
@@ -150,6 +150,9 @@ def test_marks_between_thousands(decimal: str | None, texts: list[str], numbers:
 
 def test_durations_are_seconds() -> None:
     assert read_values(pl.Series([timedelta(seconds=90), None]), FLOAT).values.to_list() == [90.0, None]
+
+
+@pytest.mark.parametrize(
     ("first", "then", "told"),
     [
         ([999_999_000, 1_000_000_000], [], "1000000000 beside it like seconds"),  # microseconds go on
