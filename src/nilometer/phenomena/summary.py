@@ -8,7 +8,6 @@ rows are enough to read every sensor back (reconstruction.py).
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from nilometer.algebra.cells import cells_of
 from nilometer.algebra.places import Place
 from nilometer.operators import frames
 from nilometer.operators.limits import check_kept
+from nilometer.phenomena.mean import mean_of
 from nilometer.phenomena.neighbours import Source
 from nilometer.phenomena.phenomenon import Standing
 from nilometer.phenomena.readings import place_of
@@ -134,9 +134,5 @@ def _mean(standings: Sequence[Standing]) -> Row:
     count = sum(each[0] for each in some)
     if not count:
         return _NOTHING
-    sums = [each[1] for each in some]
-    try:
-        mean = math.fsum(sums) / count  # type: ignore[arg-type]
-    except (OverflowError, ValueError):
-        mean = sum(sums) / count  # type: ignore[arg-type]
+    mean = mean_of((each[1] for each in some), count)  # type: ignore[misc]
     return count, mean, min(each[2] for each in some), max(each[3] for each in some)  # type: ignore[type-var]

@@ -20,6 +20,7 @@ from nilometer.algebra.regions import middle, region_of, to_plane
 from nilometer.errors import ResourceError
 from nilometer.phenomena.identity import Old, follow, kind_of
 from nilometer.phenomena.links import Links
+from nilometer.phenomena.mean import mean_of
 from nilometer.phenomena.neighbours import Neighbours, Source
 from nilometer.phenomena.phenomenon import (
     Change,
@@ -368,9 +369,5 @@ class Tracker:
         strength = min(each[0] for each in mine)
         if mine[0][1] is None:
             return strength, count, None, None, None
-        sums = [each[1] for each in mine]
-        try:
-            mean = math.fsum(sums) / count  # type: ignore[arg-type]
-        except (OverflowError, ValueError):
-            mean = sum(sums) / count  # type: ignore[arg-type]
+        mean = mean_of((each[1] for each in mine), count)  # type: ignore[misc]
         return strength, count, mean, min(each[2] for each in mine), max(each[3] for each in mine)  # type: ignore[type-var]

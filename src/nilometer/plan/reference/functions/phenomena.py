@@ -198,7 +198,7 @@ def summary(
                 and reading.value is not None
                 and reading.tick > tick - frame.start
             ]
-            mean = math.fsum(values) / len(values) if values else None
+            mean = _mean(values)
             state = (len(values), mean, min(values, default=None), max(values, default=None))
             if values or own != old:
                 changed = _listed(frozenset(own - old)), _listed(frozenset(old - own))
@@ -278,6 +278,15 @@ def membership(
             result.append(Row(tick, tick, source, None, dict(zip(node.schema.names, values, strict=True))))
         before = frozenset(inside)
     return result
+
+
+def _mean(numbers: list[float]) -> float | None:
+    """As AVG: nothing, or a sum beyond the numbers, has none."""
+    try:
+        total = math.fsum(numbers)
+    except (OverflowError, ValueError):
+        return None
+    return total / len(numbers) if numbers and math.isfinite(total) else None
 
 
 def _listed(members: Members) -> list[Any]:
@@ -500,7 +509,7 @@ class _Field:
         found.state = (
             min(map(len, values)),
             sum(map(len, values)),
-            math.fsum(numbers) / len(numbers) if numbers else None,
+            _mean(numbers),
             min(numbers, default=None),
             max(numbers, default=None),
             location,
