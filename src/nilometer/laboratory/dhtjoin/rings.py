@@ -51,8 +51,9 @@ class Ring:
             here = at[going]
             left = self._around(keys[going] - self.places[here])
             last = self._successor[here] == owner[going]
-            # The farthest finger that is before the key; the first finger, the successor, always is.
-            before = self._ahead[here] < left[:, None]
+            # The farthest finger that is before the key; the first finger, the successor, always is. In a small ring a
+            # finger may be the peer itself.
+            before = (self._ahead[here] > 0) & (self._ahead[here] < left[:, None])
             farthest = self.bits - 1 - np.argmax(before[:, ::-1], axis=1)
             at[going] = np.where(last, owner[going], self._fingers[here, farthest])
             count[going] += 1

@@ -119,7 +119,10 @@ def _peer(peer: Peer, one: Contact) -> Record:
 def _stream(peer: Peer, stream: Stream, readers: int) -> Record:
     home, key = home_of(stream), stream.name.lower()
     reached = peer.streams.reached.get(key)
-    silent = home is not None and reached is not None and peer.streams.silent(peer.now, key)
+    asked = {one.stream.lower() for query in peer.queries.values() for one in query.plan.inputs}
+    asked |= {one.stream.lower() for tally in peer.tallies.queries.values() for one in tally.plan.sides}
+    # A home says how far its stream has come only while a join reads it.
+    silent = home is not None and key in asked and peer.streams.silent(peer.now, key)
     return {
         "stream": stream.name,
         "home": home or "here",
