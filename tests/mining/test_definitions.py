@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nilometer
@@ -68,6 +68,7 @@ def test_the_left_profile_is_that_of_brute_force() -> None:
         assert row["distance"] == pytest.approx(least, abs=1e-6)
 
 
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(1, 40), st.sampled_from("abc")), max_size=150),
     st.integers(5, 12),
