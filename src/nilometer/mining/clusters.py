@@ -255,12 +255,12 @@ class ClusterCentresLogic:
     def _rows(self, tick: int) -> pl.DataFrame:
         own, count = self._clusters, self._clusters.count
         centres = (
-            pl.Series(own.centres[:count]).arr.to_list()
+            pl.Series(own.centres[:count].copy()).arr.to_list()
             if count
             else pl.Series([], dtype=pl.List(pl.Float64))
         )
         weights = own.faded(tick)
-        columns = [pl.Series(own.numbers[:count]), pl.Series(weights), centres, pl.Series(own.radii)]
+        columns = [pl.Series(own.numbers[:count].copy()), pl.Series(weights), centres, pl.Series(own.radii)]
         if self._groups is not None:
             columns.append(pl.Series(group(own.centres[:count], weights, self._groups)))
         return pl.DataFrame([column.alias(name) for column, name in zip(columns, self._names, strict=True)])

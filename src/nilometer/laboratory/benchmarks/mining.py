@@ -101,17 +101,19 @@ def _beside(
             peer.seconds,
             readings,
             answer.height,
-            None if peer.answers is None else _agrees(_answers(name, answer), peer.answers),
+            None if peer.answers is None else _agrees(_answers(name, answer, len(waves)), peer.answers),
             peer.readings,
         )
         for peer in peers
     ]
 
 
-def _answers(name: str, answer: pl.DataFrame) -> Answers:
+def _answers(name: str, answer: pl.DataFrame, seconds: int) -> Answers:
     """Our numbers of the sensors that peers follow, by sensor and place of the second."""
     moment, number = COMPARED[name]
-    kept = answer.filter((pl.col("id") < FOLLOWED) & (pl.col(moment) > WARM * SECOND))
+    # Behind the last reading, evaluations go on until no window holds one.
+    full = pl.col(moment).is_between(WARM * SECOND + 1, seconds * SECOND)
+    kept = answer.filter((pl.col("id") < FOLLOWED) & full)
     kept = kept.sort(number, descending=True)  # of several motifs, the nearest
     keys = zip(kept["id"].to_list(), (kept[moment] // SECOND - 1).to_list(), strict=True)
     return dict(zip(keys, kept[number].to_list(), strict=True))
