@@ -20,6 +20,8 @@ from nilometer.laboratory.baggage.templates import AMPLITUDES, templates
 
 START = datetime(2026, 11, 18, 12, tzinfo=UTC)
 BOXES, BURSTS, CHANNELS = 12, 8, 2048
+EXAMPLES = 6
+"""So many examples of each label and number of counts."""
 GAIN = BINS * WIDTH / CHANNELS
 
 
@@ -42,18 +44,26 @@ def main(out: Path, data: Path | None) -> None:
         zip(left.edges[:-1].tolist(), left.edges[1:].tolist(), left.bursts.tolist(), strict=True)
     )
     _write(out / "horizon.csv", ("low", "high", "bursts"), stretches)
-    examples = []
-    for label in known.labels:
-        shape = both.learned[label] / both.learned[label].sum()
-        for counts in (300, 1_000, 3_000, 10_000, 100_000):
-            drawn = random.poisson(counts * shape).astype(float)
-            examples.append((label, _vector(drawn / np.linalg.norm(drawn))))
-    _write(out / "library.csv", ("label", "features"), examples)
+    _write(out / "library.csv", ("label", "features"), _library(both, np.random.default_rng(5)))
     _write(
         out / "detections.csv",
         ("time", "id", "detector", "live", "e0", "gain", "counts"),
         _bursts(both, random),
     )
+
+
+def _library(both: object, random: np.random.Generator) -> list[tuple[object, ...]]:
+    """Examples as net spectra are: a source of so many counts over as many of background, less the mean background. Those
+    without a source are 'none'."""
+    background = both.background_learned / both.background_learned.sum()  # type: ignore[attr-defined]
+    shapes = {label: counts / counts.sum() for label, counts in both.learned.items()}  # type: ignore[attr-defined]
+    rows: list[tuple[object, ...]] = []
+    for label, shape in {**shapes, "none": 0 * background}.items():
+        for counts in (100, 300, 1_000, 10_000, 100_000):
+            for _ in range(EXAMPLES):
+                net = random.poisson(counts * (shape + background)) - counts * background
+                rows.append((label, _vector(net / np.linalg.norm(net))))
+    return rows
 
 
 def _bursts(both: object, random: np.random.Generator) -> list[tuple[object, ...]]:
