@@ -121,6 +121,10 @@ def test_separated_blobs_are_clusters_of_their_own() -> None:
         ("DISCORDS(s, v LENGTH 24) [RANGE 20 SECONDS]", "too few for two subsequences of 24"),
         ("DISCORDS(s, v LENGTH 24)", "DISCORDS needs a window"),
         ("SIMILAR_TO(s, v, (1, 2, 3))", "needs one of WITHIN and NEAREST"),
+        (
+            "SUBSEQUENCES(s, v BREAKS (1) LENGTH 10 TO 12) [RANGE 9 SECONDS]",
+            "9 slots, too few for a subsequence of 10",
+        ),
         ("SUBSEQUENCES(s, v BREAKS (1) LENGTH 5 TO 2) [RANGE 9 SECONDS]", "the smaller first"),
         (
             "SUBSEQUENCES(s, v BREAKS (1) LENGTH 2 TO 3 SUPPORT 5 APPROXIMATE 5) [RANGE 9 SECONDS]",

@@ -73,6 +73,14 @@ def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
     assert isinstance(high, int)
     if not 1 <= low <= high <= 1_000:
         return Refusal("LENGTH needs two lengths, the smaller first", "such as LENGTH 2 TO 5")
+    every, frame = call["EVERY"], call.window
+    if isinstance(frame, Frame) and frame.start is not None and isinstance(every, int):
+        slots = (frame.start - frame.end) // every
+        if low > slots:
+            return Refusal(
+                f"the window has {slots:,} slots, too few for a subsequence of {low:,}",
+                "use a longer window, a smaller LENGTH or a shorter EVERY",
+            )
     missing, number = call["APPROXIMATE"], call[NUMBER]
     if isinstance(missing, int) and isinstance(number, int) and number <= missing:
         return Refusal(

@@ -137,7 +137,8 @@ def _given(method: str, features: Vector) -> Vector:
     """What a classifier is given of these features."""
     if method != "TREE":
         return features
-    return features.reshape(len(features), -1, COARSE).sum(axis=2)
+    found: Vector = features.reshape(len(features), -1, COARSE).sum(axis=2)
+    return found
 
 
 def _net(
@@ -156,7 +157,9 @@ def _accuracy(both: Halves, test: Templates, draws: int) -> verdict.Figure:
     parts = []
     for label in both.labels:
         for counts in COUNTS:
-            parts.append(_net(both.learned[label], both.background_learned, counts, test, random, EXAMPLES)[1])
+            parts.append(
+                _net(both.learned[label], both.background_learned, counts, test, random, EXAMPLES)[1]
+            )
             names += [label] * EXAMPLES
     examples = _features(np.concatenate(parts))
     texts = {}
