@@ -84,6 +84,25 @@ def test_backed_up_while_it_is_written_to(tmp_path: Path) -> None:
     assert kept
 
 
+def test_the_data_directory_is_named_as_for_other_verbs_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    field, elsewhere = tmp_path / "field", str(tmp_path / "elsewhere")
+    field.mkdir()
+    (field / "schema.sql").write_text(AIR)
+    for number, words in enumerate(([str(field)], ["--data", str(field)], [])):
+        monkeypatch.setenv("NILOMETER_DATA", elsewhere if words else str(field))
+        copy, back = str(tmp_path / f"copy{number}"), tmp_path / f"back{number}"
+        run("backup", *words, copy)
+        run("restore", copy, *(["--data"] if number == 1 else []), str(back))
+        assert (back / "schema.sql").read_text() == AIR
+    monkeypatch.delenv("NILOMETER_DATA")
+    for wrong in (["x"], ["x", "y", "z"], ["x", "y", "--data", "z"]):
+        refused = CliRunner().invoke(application, ["backup", *wrong])
+        assert refused.exit_code != 0
+        assert isinstance(refused.exception, ConfigurationError), refused.output
+
+
 def test_a_backup_that_was_killed_is_not_restored(tmp_path: Path) -> None:
     source, copy = tmp_path / "field", tmp_path / "copy"
     with served(source, SCHEMA) as server:

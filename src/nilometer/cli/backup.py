@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from nilometer.cli.console import message, print_records
-from nilometer.cli.options import JsonOption
+from nilometer.cli.options import DataOption, JsonOption
 from nilometer.types import format_bytes, format_time
 
 
@@ -20,8 +21,14 @@ def register(application: typer.Typer) -> None:
 
 
 def backup(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The data directory; it may be running.")],
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="A new or empty directory for the copy.")],
+    places: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="[DIR] TARGET",
+            help="The data directory, if --data does not name it; and a new or empty directory for the copy.",
+        ),
+    ],
+    data: DataOption = None,
     json: JsonOption = False,
 ) -> None:
     """Copy a data directory, with its streams, answers and states, as it is at one moment.
@@ -36,6 +43,8 @@ def backup(
     from nilometer.live.owner.client import find_owner
     from nilometer.live.owner.lock import OwnerLock
 
+    *first, target = places
+    directory = _data_directory(first, data, "backup [DIR] TARGET")
     if not directory.is_dir():
         raise ConfigurationError(f"there is no directory '{directory}'")
     client = find_owner(directory)
@@ -64,7 +73,11 @@ def backup(
 
 def restore(
     backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="A backup that is complete.")],
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The data directory: new or empty.")],
+    places: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DIR]", help="The data directory, if --data does not name it: new or empty."),
+    ] = None,
+    data: DataOption = None,
     new_identity: Annotated[
         bool,
         typer.Option(
@@ -82,9 +95,24 @@ def restore(
     from nilometer.live.backup import read_mark
     from nilometer.live.backup import restore as put_back
 
+    directory = _data_directory(places or [], data, "restore BACKUP [DIR]")
     mark = read_mark(backup)
     files = put_back(backup, directory, new_identity=new_identity)
     message(
         f"{files} files of {format_time(mark['when'])}, of nilometer {mark['release']}, are in {directory}"
     )
     verify(data=str(directory), json=json)
+
+
+def _data_directory(named: list[Path], data: str | None, usage: str) -> Path:
+    """The one data directory, which is named by its place or by --data. A place counts more than the environment."""
+    from nilometer.errors import ConfigurationError
+
+    if named and data == os.environ.get("NILOMETER_DATA"):
+        data = None
+    if len(named) + (data is not None) > 1:
+        told = ", ".join(f"'{one}'" for one in [*named, *([data] if data else [])])
+        raise ConfigurationError(f"{told}: which one is the data directory?", hint=f"nilometer {usage}")
+    if not named and data is None:
+        raise ConfigurationError("which data directory?", hint=f"nilometer {usage}, or --data DIR")
+    return named[0] if named else Path(str(data))
