@@ -19,10 +19,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nilometer.compiled_code import keep_compiled_code
 from nilometer.errors import NilometerError
 
 if TYPE_CHECKING:
     from nilometer.engine import Answer, Database, Query, connect
+
+keep_compiled_code()
 
 __version__ = "0.1.0"
 
