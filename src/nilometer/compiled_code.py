@@ -40,6 +40,7 @@ def keep_compiled_code(
 
 def _writable(place: Path) -> bool:
     """Whether files can be written there, or the directory can be made."""
+    # Unlike Path.exists, it does not raise below a locked directory.
     while not os.path.exists(place) and place != place.parent:
         place = place.parent
     return os.access(place, os.W_OK | os.X_OK)

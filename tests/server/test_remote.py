@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from nilometer.engine.remote import RemoteDatabase
 from nilometer.errors import BindError, ConfigurationError
 from nilometer.server.settings import HttpSettings
 from nilometer.server.tokens import Role, Tokens
-from server.serving import AIR, Caller, minute, served
+from server.serving import AIR, PATIENCE, Caller, minute, served
 
 READINGS = [{"time": f"2026-03-01T06:{n:02}Z", "id": f"s{n % 2}", "pm25": float(n)} for n in range(10)]
 QUESTIONS = (
@@ -92,6 +93,18 @@ def test_answers_are_followed_over_the_end_of_a_server(tmp_path: Path) -> None:
     follower.join(10)
     assert [row["pm25"] for row in found] == [float(count) for count in range(10)]
     assert found[0]["time"] == datetime(2026, 3, 1, 6, 0, tzinfo=UTC)
+
+
+def test_a_client_that_thought_for_long_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server has ended the connection; a POST cannot simply be sent twice, so the end is noticed before."""
+    monkeypatch.setattr("nilometer.server.http_server.IDLE", 0)
+    with served(tmp_path, AIR) as server, opened(f"http://127.0.0.1:{server.port}") as remote:
+        remote.append("air", [minute(0)])
+        for _ in range(3):
+            assert remote.sql("SELECT COUNT(*) AS n FROM air").polars().to_dicts() == [{"n": 1}]
+            assert remote._connection is not None
+            found, _, _ = select.select([remote._connection.sock], [], [], PATIENCE)
+            assert found, "the server ends the connection"
 
 
 def test_a_token_is_sent_and_a_wrong_one_is_told(tmp_path: Path) -> None:

@@ -75,7 +75,8 @@ def _dashboard(*, wanted: bool) -> Dashboard | None:
             server = HttpServer(owner, HttpSettings(), pushes)
         except ResourceError:
             server = HttpServer(owner, HttpSettings(port=0), pushes)
-        message(f"the dashboard: {server.address}/  (nilometer demo --dashboard keeps it open)")
+        until = "until Ctrl-C" if wanted else "nilometer demo --dashboard keeps it open"
+        message(f"the dashboard: {server.address}/  ({until})")
         return server
 
     return serve

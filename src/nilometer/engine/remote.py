@@ -15,6 +15,7 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import select
 import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -236,6 +237,8 @@ class RemoteDatabase:
     def _request(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Mapping[str, str], bytes]:
+        if self._connection is not None and _dropped(self._connection):
+            self.close()  # the server ends connections that are idle for long: people think between two cells
         fresh = self._connection is None
         if self._connection is None:
             self._connection = self._connect()
@@ -291,6 +294,15 @@ class RemoteDatabase:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _dropped(connection: http.client.HTTPConnection) -> bool:
+    """Whether the server has ended a connection on which no reply is awaited: then there is something to read, its end."""
+    if connection.sock is None:
+        return True
+    look = select.poll()
+    look.register(connection.sock, select.POLLIN)
+    return bool(look.poll(0))
 
 
 class BusyServerError(ResourceError):

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 BACKLOG = 64
 """Connections that wait to be accepted, and the most that the event loop accepts in one go."""
+IDLE = 30
+"""Seconds that a connection without a request is kept."""
 FAREWELL = 5.0
 """Seconds that open requests get at the end."""
 
@@ -78,7 +80,7 @@ class HttpServer:
             proxy_headers=False,
             loop="asyncio",  # it accepts by callers.py
             backlog=BACKLOG,
-            timeout_keep_alive=30,
+            timeout_keep_alive=IDLE,
             timeout_graceful_shutdown=1,
             ws="websockets-sansio",
             ws_max_size=64 << 10,

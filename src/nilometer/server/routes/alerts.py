@@ -40,6 +40,10 @@ class Word(BaseModel):
     until: str | None = Field(None, max_length=40, examples=["2026-11-19T06:00:00Z"])
 
 
+EVERYTHING = Word(group=None, lasting=None, until=None)
+"""What is said without a body: it holds for all groups."""
+
+
 def add(router: APIRouter, desk: Desk) -> None:
     """Add the routes."""
 
@@ -96,12 +100,12 @@ def add(router: APIRouter, desk: Desk) -> None:
         return await _say(desk, name, word, "silence", until=_until(word))
 
     @router.post("/alerts/{name}/speak", dependencies=[WRITE], tags=["alerts"])
-    async def speak(name: str, word: Word) -> dict[str, Any]:
+    async def speak(name: str, word: Word = EVERYTHING) -> dict[str, Any]:
         """End a silence."""
         return await _say(desk, name, word, "silence", until=None)
 
     @router.post("/alerts/{name}/acknowledge", dependencies=[WRITE], tags=["alerts"])
-    async def acknowledge(name: str, word: Word) -> dict[str, Any]:
+    async def acknowledge(name: str, word: Word = EVERYTHING) -> dict[str, Any]:
         """Say that somebody takes care of what fires: it is not said again."""
         return await _say(desk, name, word, "acknowledge")
 
