@@ -30,6 +30,17 @@ def meanwhile(call: Callable[[], object]) -> Iterator[None]:
         _HERE.call = before
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """In this thread, make no call while a worker is waited for: whoever waits would be entered again."""
+    before = getattr(_HERE, "call", None)
+    _HERE.call = None
+    try:
+        yield
+    finally:
+        _HERE.call = before
+
+
 def busy() -> bool:
     """Whether there is something to do in this thread."""
     return getattr(_HERE, "call", None) is not None

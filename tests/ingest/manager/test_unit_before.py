@@ -26,7 +26,8 @@ from nilometer.language import print_statement
 from nilometer.log.letters import last_letters
 from nilometer.types import FLOAT, SECOND, Column
 from nilometer.workers import settings as python
-from nilometer.workers import units
+from nilometer.workers import units, worker
+from nilometer.workers.meanwhile import meanwhile
 from nilometer.workers.settings import PythonSettings
 
 HERE = Path(__file__).parent.parent.parent / "workers"
@@ -132,6 +133,24 @@ def test_a_reading_that_ends_the_process_costs_its_result_and_nothing_else(tmp_p
     assert len(reasons) == 2
     assert all("ended its worker process" in reason for reason in reasons)
     assert entrance.ledger.balanced
+
+
+def test_nobody_reads_on_while_the_unit_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The owner's loop reads on while a query waits for a worker, but a source must not be entered again."""
+    entrance = open_entrance(summed(), tmp_path)
+    waits: list[int] = []
+
+    def slow(reads: list[int], writes: list[int], others: list[int], patience: float) -> object:
+        waits.append(1)
+        return ([], [], []) if len(waits) % 2 else (reads, writes, others)
+
+    monkeypatch.setattr(worker.select, "select", slow)
+    readings: list[Reading] = [(second * SECOND, 1, 1.0) for second in range(1, 4)]
+    with meanwhile(lambda: pytest.fail("entered again")):
+        entrance.admit(result(readings[:2]), NOW)
+        entrance.admit(result(readings[2:]), NOW)
+    assert len(waits) > 4
+    assert rows_of(entrance) == [(3 * SECOND, 1, 3.0)]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from nilometer.catalog.extents import Stream
 from nilometer.errors import DataError, NilometerError, ResourceError
 from nilometer.operators import frames
 from nilometer.operators.unit_rows import arguments_of, columns_of
+from nilometer.workers.meanwhile import alone
 from nilometer.workers.units import UnitProcess
 
 MOST_STATE = 1_000_000
@@ -78,7 +79,8 @@ class UnitBefore:
     def undo(self) -> None:
         """The rows could not be written, and the readings come again: the unit forgets them."""
         self._state = self._before
-        self._again()
+        with alone():
+            self._again()
 
     def take(self, rows: pl.DataFrame) -> Taken:
         """Give readings to the unit."""
@@ -88,7 +90,8 @@ class UnitBefore:
         lacking = rows.filter(~whole)
         refused = [] if not lacking.height else [(f"no value of {' or '.join(named)}", lacking)]
         rows = rows.filter(whole)
-        found = self._tried(rows) if rows.height else Taken(self._nothing())
+        with alone():  # reading on would give this unit the next readings before it has these
+            found = self._tried(rows) if rows.height else Taken(self._nothing())
         return Taken(found.rows, found.absorbed, refused + found.refused)
 
     def _tried(self, rows: pl.DataFrame) -> Taken:
