@@ -55,10 +55,33 @@ def test_the_same_script_gives_the_same(tmp_path: Path) -> None:
         assert [one["name"] for one in remote.execute("SHOW STREAMS")[0]] == ["air"]
         for kind in ("MODELS", "PHENOMENA", "NETWORKS", "QUERIES"):
             assert remote.show(kind) == embedded.show(kind) == []
+        declared = (
+            "CREATE VIEW dense AS SELECT time, id, pm25 FROM air WHERE pm25 > 3",
+            "CREATE QUERY smoky AS SELECT time, id, pm25 FROM air WHERE pm25 > 8",
+        )
+        for database in (embedded, remote):
+            database.execute(";\n".join(declared))
+        for kind in ("TABLES", "VIEWS", "FUNCTIONS", "PHENOMENA"):
+            assert remote.show(kind) == embedded.show(kind)
+        assert [one["name"] for one in remote.show("VIEWS")] == ["dense"]
+        assert list(remote.query("smoky")) == list(embedded.query("smoky"))
+        assert remote.query("smoky").schema == embedded.query("smoky").schema
+        drawn = [database.query("smoky").plot().figure.axes for database in (embedded, remote)]
+        assert [[panel.get_ylabel() for panel in panels] for panels in drawn] == [["pm25 (ug/m3)"]] * 2
         with pytest.raises(ConfigurationError, match="no standing query"):
             list(remote.answers("nothing"))
         with pytest.raises(ConfigurationError, match="no standing query"):
             remote.versions("nothing")
+
+
+def test_a_live_query_takes_parameters(tmp_path: Path) -> None:
+    with served(tmp_path, AIR) as server, opened(server.address) as remote:
+        remote.append("air", READINGS)
+        rows = remote.sql("SELECT pm25 FROM air WHERE pm25 > least", least=7).live(start="beginning")
+        assert [next(rows), next(rows)] == [{"pm25": 8.0}, {"pm25": 9.0}]
+        remote.append("air", [minute(30, "s5", 6.0), minute(31, "s5", 11.0)])
+        assert next(rows) == {"pm25": 11.0}
+        rows.close()  # type: ignore[attr-defined]
 
 
 def test_answers_are_followed_over_the_end_of_a_server(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def show_command(
             last = one["verdicts"][-1] if one["verdicts"] else None
             one["verdict"] = None if last is None else f"{last['verdict']} by {last['person']}"
             del one["verdicts"]
+            one["evidence"] = ", ".join(f"{column}: {value}" for column, value in one["evidence"].items())
     print_records(found, json)
 
 

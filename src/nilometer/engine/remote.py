@@ -18,20 +18,24 @@ import json
 import select
 import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlsplit
 
 import nilometer.errors
-from nilometer.errors import ConfigurationError, NilometerError, ResourceError, Span, UnsupportedError
+from nilometer.errors import ConfigurationError, NilometerError, ResourceError, Span
+from nilometer.expressions import python_type
 from nilometer.language import ast, parse_script, print_statement
+from nilometer.types import Column, Schema
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from nilometer.pictures.answer_chart import Chart
 
 PATIENCE = 30.0
 """Seconds for which a request that was refused for the moment, or whose server is gone, is tried again."""
@@ -40,6 +44,20 @@ TIMEOUT = 60.0
 PART = 10_000
 """How many readings are sent in one request."""
 
+SHOWN = (
+    "STREAMS",
+    "TABLES",
+    "VIEWS",
+    "PHENOMENA",
+    "MODELS",
+    "FUNCTIONS",
+    "SENSORS",
+    "NETWORKS",
+    "QUERIES",
+    "ALERTS",
+    "DECISIONS",
+)
+"""What SHOW takes: each has an address of the same name."""
 _GONE = (OSError, http.client.HTTPException)
 _PREFIX = "urn:nilometer:problem:"
 
@@ -90,10 +108,9 @@ class RemoteDatabase:
         return None
 
     def show(self, kind: str) -> list[dict[str, Any]]:
-        """STREAMS, QUERIES, SENSORS, MODELS, PHENOMENA, NETWORKS, ALERTS or DECISIONS, as rows."""
-        shown = ("STREAMS", "QUERIES", "SENSORS", "MODELS", "PHENOMENA", "NETWORKS", "ALERTS", "DECISIONS")
-        if kind.upper() not in shown:
-            raise UnsupportedError(f"a server does not show {kind}", hint=f"it shows {', '.join(shown)}")
+        """STREAMS, TABLES, VIEWS, PHENOMENA, MODELS, FUNCTIONS, SENSORS, NETWORKS, QUERIES, ALERTS or DECISIONS, as rows."""
+        if kind.upper() not in SHOWN:
+            raise ConfigurationError(f"cannot show '{kind}'", hint=f"a server shows {', '.join(SHOWN)}")
         return self._all(f"/api/v1/{kind.lower()}?limit=1000")
 
     def queries(self) -> list[dict[str, Any]]:
@@ -152,6 +169,14 @@ class RemoteDatabase:
         """A query. Keyword arguments are its parameters."""
         return RemoteQuery(self, text, parameters)
 
+    def query(self, name: str, /, **parameters: Any) -> RemoteQuery:
+        """A standing query of the server, with its parameters."""
+        return self.sql(str(self.get(f"/api/v1/queries/{quote(name, safe='')}")["sql"]), **parameters)
+
+    def refresh(self) -> None:
+        """A server knows what its clients declare: this asks whether it is there, and nothing else."""
+        self.get("/readyz")
+
     def answers(self, name: str, position: int = 0, *, follow: bool = False) -> Iterator[dict[str, Any]]:
         """The answers of a standing query from a position on; with `follow`, also every later one, until all streams of
         the query have ended. The position is the number of rows before it."""
@@ -166,13 +191,14 @@ class RemoteDatabase:
             yield from _rows(page["rows"], page["columns"])
             path = page["next"]
 
-    def _follow(self, path: str, text: str | None = None) -> Iterator[dict[str, Any]]:
+    def _follow(self, path: str, text: str | None = None, asked: Any = None) -> Iterator[dict[str, Any]]:
+        """The rows of events; `asked` is the body of a request that is posted."""
         last: str | None = None
         columns: list[dict[str, Any]] = []
         since = time.monotonic()
         while True:
             try:
-                for event, identity, data in self._events(path, last, text):
+                for event, identity, data in self._events(path, last, text, asked):
                     last, since = identity or last, time.monotonic()
                     if event == "schema":
                         columns = data["columns"]
@@ -188,11 +214,18 @@ class RemoteDatabase:
                 raise GoneError(f"{self.address} does not answer", hint="start the server again")
             time.sleep(0.2)
 
-    def _events(self, path: str, last: str | None, text: str | None) -> Iterator[tuple[str, str | None, Any]]:
+    def _events(
+        self, path: str, last: str | None, text: str | None, asked: Any
+    ) -> Iterator[tuple[str, str | None, Any]]:
         headers = {"Accept": "text/event-stream"} | ({} if last is None else {"Last-Event-ID": last})
         connection, response = self._connect(), None
         try:
-            connection.request("GET", path, headers=self._headers(headers))
+            if asked is None:
+                connection.request("GET", path, headers=self._headers(headers))
+            else:
+                headers |= {"Content-Type": "application/json"}
+                body = json.dumps(asked, default=_json).encode()
+                connection.request("POST", path, body, self._headers(headers))
             response = connection.getresponse()
             if response.status != 200:
                 self._check(response.status, response.read(), text)
@@ -342,7 +375,13 @@ class RemoteQuery:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the answer's columns."""
-        return tuple(self.arrow().column_names)
+        return self.schema.names
+
+    @property
+    def schema(self) -> Schema:
+        """The answer's columns, with types and units."""
+        found = self.explain_json("logical")["columns"]
+        return Schema(tuple(Column(one["name"], python_type(one["type"]), one["unit"]) for one in found))
 
     def _ask(self) -> Any:
         asked = {"sql": self.text, "live": False, "parameters": dict(self.parameters)}
@@ -370,14 +409,24 @@ class RemoteQuery:
         """The answer as a pandas frame. pandas is not installed with Nilometer."""
         return self.arrow().to_pandas()
 
+    def plot(
+        self,
+        x: str | None = None,
+        y: str | Sequence[str] | None = None,
+        by: str | None = None,
+        *,
+        title: str = "",
+    ) -> Chart:
+        """The answer as a chart, drawn here: `y` over `x`, one line for each value of `by`."""
+        from nilometer.pictures.answer_chart import answer_chart, axes_of
+
+        schema = self.schema
+        return answer_chart(self.polars(), schema, axes_of(schema, x, y, by), title)
+
     def live(self, *, start: str = "now") -> Iterator[dict[str, Any]]:
         """Rows as they come. `start`: now, beginning or a time. The query outlives the server."""
-        if self.parameters:
-            raise UnsupportedError(
-                "a live query of a server takes no parameters yet", hint="write the values out"
-            )
-        asked = urlencode({"sql": self.text, "live": "true", "start": start})
-        return self.database._follow(f"/api/v1/query?{asked}", self.text)
+        asked = {"sql": self.text, "live": True, "start": start, "parameters": dict(self.parameters)}
+        return self.database._follow("/api/v1/query", self.text, asked)
 
     def watch(self, *, start: str = "now") -> int:
         """In a notebook: the newest rows of the live query, updated as they come, until the cell is interrupted."""

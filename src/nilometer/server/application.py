@@ -34,6 +34,7 @@ from nilometer.server.routes import (
     queries,
     readings,
     results,
+    shown,
     streams,
     words,
 )
@@ -65,6 +66,7 @@ RESOURCES = (
     field,
     letters,
     models,
+    shown,
     words,
     alerts,
     decisions,

@@ -75,7 +75,10 @@ def _send(port: int, turn: int, ids: list[int]) -> None:
     rows.write_ipc_stream(body := io.BytesIO())
     caller = Caller(port, {"Connection": "close"})
     kind = "application/vnd.apache.arrow.stream"
-    assert caller("POST", "/api/v1/streams/air/readings", body.getvalue(), kind).status == 200
+    try:
+        assert caller("POST", "/api/v1/streams/air/readings", body.getvalue(), kind).status == 200
+    finally:
+        caller.close()
 
 
 def _spent(browser: Browser) -> float:

@@ -48,6 +48,7 @@ from nilometer.log.local_files import LocalFiles
 from nilometer.log.readers import store_offset
 from nilometer.log.writer import BusyError
 from nilometer.plan import physical
+from nilometer.types import format_time
 
 if TYPE_CHECKING:
     from nilometer.catalog import QueryDefinition
@@ -140,7 +141,11 @@ class Changes:
             return f"{count} incident{'' if count == 1 else 's'} of {definition.name} acknowledged"
         until = fields.get("until")
         watch.silence(key, None if until is None else int(until), by)
-        return f"{definition.name} speaks again" if until is None else f"{definition.name} is silent"
+        group = fields.get("group") or {}
+        whom = "".join(f" for {column} = {value}" for column, value in group.items())
+        if until is None:
+            return f"{definition.name} speaks again{whom}"
+        return f"{definition.name} is silent{whom} until {format_time(int(until))}"
 
     # ---- schema.sql --------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from nilometer.engine.placing import PLACEMENT_STAGES
 from nilometer.engine.query import STAGES
 from nilometer.language import ast, parse
 from nilometer.server.desk import Desk
-from nilometer.server.encoding import JSON, SVG, TEXT, chosen
+from nilometer.server.encoding import JSON, SVG, TEXT, chosen, schema_json
 from nilometer.server.problems import NotAcceptableError, NotFoundError
 from nilometer.server.roles import READ
 
@@ -54,7 +54,7 @@ def add(router: APIRouter, desk: Desk) -> None:
     )
     async def explain(request: Request, asked: ExplainAsked) -> Response:
         """The plan of a query at a stage: JSON, text, or a drawing, as Accept prefers. `analyze` runs it over data at
-        hand."""
+        hand. JSON also has the columns of the answer."""
         return await _answer(desk, request, asked)
 
     @router.get(
@@ -108,4 +108,5 @@ def _explained(database: Database, asked: ExplainAsked, form: str) -> Any:
         return query.picture(asked.stage, **more)
     if form == TEXT:
         return query.explain(asked.stage, verbose=asked.verbose, **more)
-    return query.explain_json(asked.stage, verbose=asked.verbose, **more)
+    found = query.explain_json(asked.stage, verbose=asked.verbose, **more)
+    return found | {"columns": schema_json(query.schema)}

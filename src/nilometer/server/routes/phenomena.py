@@ -1,4 +1,4 @@
-"""`/api/v1/phenomena`: the definitions of phenomena, and those there are, as GeoJSON.
+"""`/api/v1/phenomena/NAME/current`: the phenomena that there are, as GeoJSON.
 
 Updates come from a standing query of `PHENOMENA(name)`, or from `/api/v1/query`, like any other rows.
 """
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
 def add(router: APIRouter, desk: Desk) -> None:
     """Add the routes."""
     followed = FollowedPhenomena()
-
-    @router.get("/phenomena", dependencies=[READ], tags=["phenomena"])
-    async def phenomena() -> dict[str, Any]:
-        """The definitions: name and text."""
-        return {"items": await desk.with_database(lambda database: database.show("PHENOMENA"))}
 
     @router.get("/phenomena/{name}/current", dependencies=[READ], tags=["phenomena"], response_class=Response)
     async def current(

@@ -1,5 +1,4 @@
-"""`/api/v1/words`: what an editor completes: keywords, functions, streams and tables with their columns;
-`/api/v1/networks`: the declared networks of motes."""
+"""`/api/v1/words`: what an editor completes: keywords, functions, streams and tables with their columns."""
 
 from __future__ import annotations
 
@@ -27,11 +26,6 @@ def add(router: APIRouter, desk: Desk) -> None:
         """The words of the language and of this database."""
         return await desk.with_database(_words)
 
-    @router.get("/networks", dependencies=[READ], tags=["sensors"])
-    async def networks() -> dict[str, Any]:
-        """The declared networks, with their nodes and links."""
-        return await desk.with_database(_networks)
-
 
 def _words(database: Database) -> dict[str, Any]:
     extents = []
@@ -53,25 +47,4 @@ def _words(database: Database) -> dict[str, Any]:
             *({"name": name, "kind": "table", "about": "", "example": ""} for name in TABLE_FUNCTIONS),
         ],
         "extents": extents,
-    }
-
-
-def _networks(database: Database) -> dict[str, Any]:
-    return {
-        "items": [
-            {
-                "name": network.name,
-                "sink": network.sink,
-                "nodes": [
-                    {
-                        "id": node.id,
-                        "location": None if node.location is None else list(node.location),
-                        "streams": list(node.streams),
-                    }
-                    for node in network.nodes
-                ],
-                "links": [[link.source, link.target] for link in network.links],
-            }
-            for network in database.catalog.networks()
-        ]
     }
