@@ -139,6 +139,31 @@ def test_disorder_is_told_in_round_units_and_geojson_is_for_sensors(run, tmp_pat
     assert "COPY SENSORS OF stream" in err
 
 
+def test_longitudes_and_latitudes_become_places(run, tmp_path: Path) -> None:
+    lines = [
+        f"2026-01-01 00:{minute:02}:00,bus{bus},{47 + bus / 1000},{8 + minute / 1000},{minute}"
+        for minute in range(0, 50, 5)
+        for bus in (1, 2, 3)
+    ]
+    (tmp_path / "trips.csv").write_text("\n".join(["ts,bus,lat,lon,speed", *lines]) + "\n")
+    code, out, err = run("inspect", str(tmp_path / "trips.csv"), "--write")
+    assert code == 0, err
+    assert "SENSED EVERY 5 MINUTES COORDINATES WGS84;" in out
+    view = out.split("lon and lat are places: ")[1].split("\n")[0]
+    with (tmp_path / "schema.sql").open("a") as schema:
+        schema.write(view + "\n")
+        schema.write(
+            "CREATE PHENOMENON jam ON trips_placed.speed ABOVE 20 RANGE 5 MINUTES SLIDE 5 MINUTES "
+            "NEIGHBOURS WITHIN 200 M MEMBERS 3;\n"
+        )
+    (first, *_) = rows(run, tmp_path, "SELECT time, kind, size FROM PHENOMENA(jam)")
+    assert first == {"time": "2026-01-01T00:25:00Z", "kind": "APPEAR", "size": 3}
+    code, out, err = run("field", "--data", str(tmp_path), "--plot", str(tmp_path / "map.svg"))
+    assert code == 0, err
+    assert out == "jam: 3 sensors, 45 to 45, around 47.0 N 8.0 E, since 20 min, moving east at 1.3 m/s\n"
+    assert "<svg" in (tmp_path / "map.svg").read_text(), "places are those of the last readings"
+
+
 def test_data_without_times_are_a_table(run, tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("id;my station;height m\n1;x;1,5\n2;y;-\n" + "3;z;2,5\n" * 18)
     code, out, _ = run("inspect", str(tmp_path / "s.csv"), "--write")

@@ -10,6 +10,7 @@ distance on the ellipsoid by at most 0.56 %.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Final
 
 WGS84: Final = "WGS84"
@@ -19,6 +20,20 @@ EARTH_RADIUS: Final = 6_371_008.8
 """The mean radius of the Earth, in metres."""
 
 Place = tuple[float, float]
+
+
+_PAIRS = (("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"), ("long", "lat"))
+
+
+def degrees_among(names: Iterable[str]) -> tuple[str, str] | None:
+    """Which columns are the longitude and the latitude, by their names.
+
+    >>> degrees_among(["time", "Lat", "Lon"])
+    ('Lon', 'Lat')
+    """
+    known = {name.lower(): name for name in names}
+    found = next((pair for pair in _PAIRS if known.keys() >= set(pair)), None)
+    return None if found is None else (known[found[0]], known[found[1]])
 
 
 def great_circle(one: Place, other: Place) -> float:

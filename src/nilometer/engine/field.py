@@ -71,7 +71,7 @@ class Field:
         if row["low"] is not None:
             parts.append(f"{row['low']:,.4g} to {row['high']:,.4g}{unit}")
         if row["location"] is not None:
-            parts.append(f"around {place_text(row['location'], self.coordinates)}")
+            parts.append(f"around {place_text(row['location'], self.coordinates, row['area'])}")
         if row["area"]:
             parts.append(area_text(row["area"], self.coordinates))
         parts.append(
@@ -189,11 +189,7 @@ def _field(database: Database, name: str, at: int | None, look: Look) -> Field:
     tick = floor_to((asked.latest or 0) if at is None else at, frame.slide)
     # A frame has times in microseconds.
     rows = [row for row in asked.rows.to_dicts() if row["time"] <= tick]
-    places = {
-        sensor.id: sensor.location
-        for sensor in database.catalog.sensors(leaf.stream.name)
-        if sensor.location is not None
-    }
+    places = _places(database, node.call.columns, leaf, tick)
     value = node.input.schema[node.call.columns[0]]
     place = node.input.schema[node.call.columns[1]].unit if len(node.call.columns) > 1 else None
     word = str(node.call["LIKENESS"])
@@ -224,17 +220,43 @@ def _field(database: Database, name: str, at: int | None, look: Look) -> Field:
     )
 
 
+def _places(
+    database: Database, columns: tuple[str, ...], leaf: logical.Acquire, tick: int
+) -> dict[int | str, Place]:
+    """Where the sensors are: as declared, or where the last reading up to the evaluation says."""
+    declared = database.catalog.sensors(leaf.stream.name)
+    alias, name = columns[1].split(".", 1) if len(columns) > 1 else ("", "")
+    if not name or (alias == leaf.alias and leaf.stream.column(name) is None):
+        return {sensor.id: sensor.location for sensor in declared if sensor.location is not None}
+    text = f"SELECT time, id, {identifier(name)} AS place FROM {identifier(alias)}"
+    read = database.sql(text).run("gateway").given
+    assert isinstance(read, pl.DataFrame), "the gateway gives frames"
+    known = read.filter(pl.col("time") <= tick, pl.col("place").is_not_null()).sort(
+        "time", maintain_order=True
+    )
+    last = known.group_by("id", maintain_order=True).last()
+    return {sensor: (place["x"], place["y"]) for sensor, place in last.select("id", "place").iter_rows()}
+
+
 # ---- words -----------------------------------------------------------------------------------------------------------
 
 
-def place_text(place: Sequence[float] | Mapping[str, float], coordinates: str | None) -> str:
-    """
-    >>> place_text((-121.94, 38.12), "WGS84"), place_text((3.0, 4.25), "m")
-    ('38.1 N 121.9 W', '(3, 4.25) m')
+def place_text(
+    place: Sequence[float] | Mapping[str, float], coordinates: str | None, area: float | None = None
+) -> str:
+    """The middle of an area, as exactly as its size asks for.
+
+    >>> (
+    ...     place_text((-121.94, 38.12), "WGS84"),
+    ...     place_text((3.0, 4.25), "m"),
+    ...     place_text((8.54, 47.381), "WGS84", 3e6),
+    ... )
+    ('38.1 N 121.9 W', '(3, 4.25) m', '47.38 N 8.54 E')
     """
     x, y = place.values() if isinstance(place, Mapping) else place
     if coordinates == WGS84:
-        return f"{abs(y):.1f} {'N' if y >= 0 else 'S'} {abs(x):.1f} {'E' if x >= 0 else 'W'}"
+        digits = 1 if not area else 1 + sum(area < size for size in (1e8, 1e6, 1e4))
+        return f"{abs(y):.{digits}f} {'N' if y >= 0 else 'S'} {abs(x):.{digits}f} {'E' if x >= 0 else 'W'}"
     return f"({x:.4g}, {y:.4g})" + ("" if coordinates is None else f" {coordinates}")
 
 

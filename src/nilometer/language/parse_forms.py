@@ -17,7 +17,12 @@ def parse_origin(cursor: Cursor) -> ast.Origin:
     start = cursor.token.start
     if cursor.token.kind is STRING:
         return ast.Origin(cursor.string(), span=cursor.span_from(start))
-    name = cursor.name("a field's name, or a JSON path in single quotes")
+    label = "a field's name, or a JSON path in single quotes"
+    if cursor.at("("):
+        cursor.fail(
+            label, hint="of two fields, a view makes a point: SELECT *, point(lon, lat) AS location FROM s"
+        )
+    name = cursor.name(label)
     if name.startswith("$"):
         # Only a string is a path: in double quotes this is the name of one field.
         quoted = name.replace("'", "''")

@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Final
 
 from nilometer.algebra.motion import Noise
+from nilometer.algebra.places import degrees_among
 from nilometer.algebra.prediction import GROWTH as DEFAULT_GROWTH
 from nilometer.algebra.table_function import (
     BY_SOURCE,
@@ -399,10 +400,24 @@ def refuses(call: FunctionCall, input: Schema) -> Refusal | None:
         for word in (NEAR, CONTINUE.word, BUFFER.word):
             if call[word] is not None:
                 return Refusal(
-                    f"{word} needs the sensors' places, and there are none",
-                    "declare them: CREATE SENSOR 5 OF s AT (8.5, 47.4); or name a column: LOCATED AT position",
+                    f"{word} needs the sensors' places, and there are none", how_to_place(call, input)
                 )
     return None
+
+
+def how_to_place(call: FunctionCall, input: Schema) -> str:
+    """How readings get places: from two of their columns, or from what is declared of the sensors."""
+    alias, column = call.columns[0].split(".", 1)
+    degrees = degrees_among(name.removeprefix(f"{alias}.") for name in input.names)
+    if degrees is not None:
+        return (
+            f"make points of {degrees[0]} and {degrees[1]}: CREATE VIEW placed AS SELECT *, "
+            f"point({degrees[0]}, {degrees[1]}) AS location FROM {alias}; and define it ON placed.{column}"
+        )
+    return (
+        f"declare them: COPY SENSORS OF {alias} FROM 'places.csv', or CREATE SENSOR 5 OF {alias} AT (8.5, 47.4); "
+        "or name a column of points: LOCATED AT position"
+    )
 
 
 MOST_STEPS: Final = 1_000

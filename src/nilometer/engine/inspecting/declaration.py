@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from nilometer.algebra.places import WGS84, degrees_among
 from nilometer.engine.inspecting.fields import Field
 from nilometer.engine.inspecting.rhythm import MEASURED, Rhythm, rounded_up
 from nilometer.engine.inspecting.sample import Sample
@@ -29,6 +30,8 @@ def declaration(
         clauses.append("KEY (id, time)" if source is not None else "KEY (time)")
     if not _sensed(sample, rhythm) and rhythm.steady and rhythm.interval is not None:
         clauses.append(f"EXPECT EVERY {format_duration(rhythm.interval)}")
+    if degrees_among(field.name for field in fields if field.type.kind is Kind.FLOAT) is not None:
+        clauses.append(f"COORDINATES {WGS84}")
     if sample.each is not None:
         clauses.append(f"EACH {string(sample.each)}")
     options = _options(sample, times, fields)

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from nilometer.algebra.places import degrees_among
 from nilometer.engine.inferred import ID_NAMES, id_column
 from nilometer.engine.inspecting.declaration import declaration, table_declaration
 from nilometer.engine.inspecting.fields import Field, find_field
@@ -22,6 +23,7 @@ from nilometer.engine.inspecting.sample import Sample
 from nilometer.engine.inspecting.times import Times, find_times
 from nilometer.errors import DataError
 from nilometer.ingest.readers.files import has_leading_zeros
+from nilometer.language import ast, parse
 from nilometer.types import STRING, Column, Kind, format_duration, format_time
 
 CONSTANT = 5
@@ -80,7 +82,11 @@ def inspect_sample(sample: Sample, into: Path | None = None) -> Inspection:
     if rhythm is None:
         raise DataError(f"no row of '{sample.label}' has a time that can be read")
     text = declaration(sample, times, source, list(fields.values()), rhythm)
-    facts = (*_facts(sample, times, source, rhythm), *_remarks(list(fields.values())))
+    facts = (
+        *_facts(sample, times, source, rhythm),
+        *_remarks(list(fields.values())),
+        *_places(sample.name, text),
+    )
     return Inspection(sample.name, text, (*facts, *sample.remarks), sample.home)
 
 
@@ -187,6 +193,19 @@ def _copies(rhythm: Rhythm) -> str:
     if rhythm.copies == rhythm.doubles:
         return ", and is a copy" if rhythm.copies == 1 else ", and are copies"
     return f", {rhythm.copies} of them {'is a copy' if rhythm.copies == 1 else 'are copies'}"
+
+
+def _places(name: str, declared: str) -> list[str]:
+    """How the columns of longitudes and latitudes become places, where the stream has both."""
+    stream = parse(declared)
+    assert isinstance(stream, ast.CreateStream)
+    found = degrees_among(column.name for column in stream.columns)
+    if found is None:
+        return []
+    x, y = found
+    return [
+        f"{x} and {y} are places: CREATE VIEW {name}_placed AS SELECT *, point({x}, {y}) AS location FROM {name};"
+    ]
 
 
 def _about(duration: int) -> str:

@@ -69,10 +69,27 @@ def _class(call: FunctionCall, readings: logical.Node) -> Expression | None:
             parts = [compare(">=", low), compare("<=", high)]
         case _:
             return None
-    while isinstance(readings, logical.Select):
-        parts.append(readings.predicate)
-        readings = readings.input
-    return conjunction(parts)
+    while True:
+        match readings:
+            case logical.Select(input, predicate):
+                parts.append(predicate)
+            case logical.Rename(input, alias):  # of a view
+                parts = [bare(part, alias) for part in parts]
+            case logical.Project(input, items):
+                parts = [_before(part, items) for part in parts]
+            case _:
+                return conjunction(parts)
+        readings = input
+
+
+def _before(condition: Expression, items: tuple[logical.Projection, ...]) -> Expression:
+    """The condition on the columns of a projection, as one on what they are made of."""
+    made = {item.name: item.expression for item in items}
+
+    def change(part: Expression) -> Expression:
+        return made.get(part.name, part) if isinstance(part, ColumnReference) else part
+
+    return transform(condition, change)
 
 
 def _plain(condition: Expression) -> Expression:

@@ -11,6 +11,7 @@ from nilometer import algebra
 from nilometer.expressions import ColumnReference, Expression, Literal, type_of
 from nilometer.language import ast
 from nilometer.plan import logical
+from nilometer.plan.bind.places import keep_coordinates
 from nilometer.types import INT, Kind
 
 if TYPE_CHECKING:
@@ -60,4 +61,6 @@ def bind_lag(query: SelectBinder, node: ast.FunctionCall) -> Expression:
     lagged = algebra.Lagged("", algebra.Shift(name), expression, offset)
     if lagged not in query.lagged:
         query.lagged[lagged] = query.context.fresh(name.lower())
-    return ColumnReference(query.lagged[lagged], lagged.type)
+    column = ColumnReference(query.lagged[lagged], lagged.type)
+    keep_coordinates(query.context, query.scope.relations, expression, column)
+    return column

@@ -10,6 +10,7 @@ from collections import Counter
 from nilometer.expressions import ColumnReference, Expression
 from nilometer.language import ast
 from nilometer.plan import logical
+from nilometer.plan.bind.places import coordinates_of, one_of
 from nilometer.plan.bind.scope import Context, Scope
 
 
@@ -40,6 +41,7 @@ def output_names(
                 suffix += 1
         taken.add(chosen.lower())
         unit = units.get(bound.name) if isinstance(bound, ColumnReference) else context.units.get(bound)
+        unit = unit or one_of(coordinates_of(context, scope.relations, bound))
         projections.append(logical.Projection(chosen, bound, unit))
     return tuple(projections)
 

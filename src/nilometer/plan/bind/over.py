@@ -31,6 +31,7 @@ from nilometer.language.parse_over import CURRENT_ROW
 from nilometer.plan import logical
 from nilometer.plan.bind.aggregates import variance_of_all
 from nilometer.plan.bind.expressions import ORDERED, ExpressionBinder, as_float
+from nilometer.plan.bind.places import keep_coordinates
 from nilometer.plan.bind.scope import nearest
 from nilometer.plan.bind.whole import is_whole
 from nilometer.plan.bind.windows import amount_length
@@ -152,7 +153,10 @@ class OverCalls:
         if item not in items:
             name = self._context.fresh(item.function.lower())
             items[item] = replace(item, name=name)
-        return ColumnReference(items[item].name, item.type)
+        column = ColumnReference(items[item].name, item.type)
+        if item.argument is not None and item.type.kind is Kind.POINT:
+            keep_coordinates(self._context, self._query.scope.relations, item.argument, column)
+        return column
 
     def _refuse_function(self, name: str, node: ast.Over) -> None:
         signature = functions.resolve(name)

@@ -149,7 +149,8 @@ def _place(
         context.fail(
             f"LOCATED AT needs a column of points, and '{named}' is {column.type}",
             definition,
-            hint="declare it as POINT",
+            hint="declare it as POINT; or make points in a view: "
+            f"CREATE VIEW placed AS SELECT *, point(x, y) AS location FROM {definition.extent}",
         )
     return column
 

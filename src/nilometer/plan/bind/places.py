@@ -1,7 +1,7 @@
 """Binds `distance(p, q)` by the coordinates of its points, and `id IN NEAREST 3 TO POINT(x, y)`.
 
-The coordinates of a stream are the unit of its points. NEAREST looks at the places of the declared sensors, and
-becomes a list of ids.
+The coordinates of a stream are the unit of its points, also of those that a query makes of its columns: `point(lon, lat)`,
+`coalesce(p, q)`, `LAG(p)`. NEAREST looks at the places of the declared sensors, and becomes a list of ids.
 """
 
 from __future__ import annotations
@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING
 
 from nilometer.algebra.places import WGS84, distance
 from nilometer.catalog.extents import Sensor, Stream
-from nilometer.expressions import Call, ColumnReference, Expression, InList, Literal
+from nilometer.expressions import (
+    Call,
+    ColumnReference,
+    Expression,
+    InList,
+    Literal,
+    columns_of,
+    type_of,
+)
 from nilometer.language import ast
 from nilometer.plan import logical
-from nilometer.types import FLOAT, INT, STRING
+from nilometer.plan.bind.scope import Context, Relation
+from nilometer.types import FLOAT, INT, STRING, Kind
 
 if TYPE_CHECKING:
     from nilometer.plan.bind.expressions import ExpressionBinder
@@ -24,7 +33,9 @@ def bind_distance(
     binder: ExpressionBinder, node: ast.FunctionCall, arguments: Sequence[Expression]
 ) -> Expression:
     """In WGS84 it is the great-circle distance in metres, elsewhere the straight distance."""
-    known = {unit for argument in arguments if (unit := binder.known_unit(argument)) is not None}
+    known = set().union(
+        *(coordinates_of(binder.context, binder.scope.relations, argument) for argument in arguments)
+    )
     if len(known) > 1:
         one, other = sorted(known)
         binder.context.fail(f"the points have different coordinates: {one} and {other}", node)
@@ -33,6 +44,50 @@ def bind_distance(
     if coordinates is not None:
         binder.context.units[call] = "m" if coordinates == WGS84 else coordinates
     return call
+
+
+def coordinates_of(context: Context, relations: Sequence[Relation], expression: Expression) -> frozenset[str]:
+    """The coordinates of a point; none for a constant, and several if its parts have different ones."""
+    if type_of(expression).kind is not Kind.POINT:
+        return frozenset()
+    match expression:
+        case ColumnReference(name):
+            units = (each.node.schema[name].unit for each in relations if name in each.node.schema)
+            unit = next(units, None) or context.units.get(expression)
+            return frozenset(() if unit is None else (unit,))
+        case Call("point"):
+            read = (_streams_of(relations, name) for name in columns_of(expression))
+            return frozenset(each.coordinates for streams in read for each in streams if each.coordinates)
+        case _:
+            children = (coordinates_of(context, relations, each) for each in expression.children())
+            return frozenset().union(*children)
+
+
+def one_of(found: frozenset[str]) -> str | None:
+    """The coordinates, if they are known and the same."""
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def keep_coordinates(
+    context: Context, relations: Sequence[Relation], value: Expression, column: ColumnReference
+) -> None:
+    """Notes that a column that the binder adds has points with the coordinates of this value."""
+    unit = one_of(coordinates_of(context, relations, value))
+    if unit is not None:
+        context.units[column] = unit
+
+
+def _streams_of(relations: Sequence[Relation], column: str) -> list[Stream]:
+    """The streams that a column is read from."""
+    alias = column.split(".")[0].lower()
+    for relation in relations:
+        if column not in relation.node.schema:
+            continue
+        for node in logical.walk_plan(relation.node):
+            if isinstance(node, logical.Acquire | logical.Rename) and node.alias.lower() == alias:
+                below = logical.walk_plan(node)
+                return [leaf.stream for leaf in below if isinstance(leaf, logical.Acquire)]
+    return []
 
 
 def bind_nearest(binder: ExpressionBinder, node: ast.Nearest) -> Expression:

@@ -206,10 +206,16 @@ def _distance(
         context.fail(
             f"how long is {amount.count} {amount.unit}? The places of '{inner.alias}' have no unit",
             setting,
-            hint=f"declare '{inner.alias}' with COORDINATES WGS84 or COORDINATES 'm', or leave {amount.unit} out",
+            hint=f"declare '{_stream_below(inner)}' with COORDINATES WGS84 or COORDINATES 'm', or leave {amount.unit} out",
         )
     target = "m" if coordinates == WGS84 else coordinates
     return convert(value, DISTANCE_UNITS[amount.unit], target)
+
+
+def _stream_below(inner: Relation) -> str:
+    """The stream that a relation is read from, also through a view."""
+    leaves = [node for node in logical.walk_plan(inner.node) if isinstance(node, logical.Acquire)]
+    return leaves[0].stream.name if leaves else inner.alias
 
 
 def _number(
