@@ -52,8 +52,10 @@ class Gateway:
 
     def __init__(self, folder: Path, name: str, port: int, join: int | None) -> None:
         self.folder = folder / name
-        self.folder.mkdir()
-        (self.folder / "schema.sql").write_text(f"CREATE STREAM {name} (site INT, x FLOAT) PUSHED;\n")
+        self.port, self.join, self.name = port, join, name
+        if not self.folder.exists():
+            self.folder.mkdir()
+            (self.folder / "schema.sql").write_text(f"CREATE STREAM {name} (site INT, x FLOAT) PUSHED;\n")
         self.database = nilometer.connect(self.folder)
         self.given: list[tuple[float, int, float]] = []
         self.station = Station(self.database, self.folder, outside=Outside(adapter_of=self._adapter))
@@ -65,6 +67,10 @@ class Gateway:
         return (
             self.peering.adapter(stream, clock) if is_of_peers(stream) else Given(stream, clock, self.given)
         )
+
+    def again(self) -> Gateway:
+        """The next life of a gateway that was closed."""
+        return Gateway(self.folder.parent, self.name, self.port, self.join)
 
     def turn(self) -> None:
         self.peering.look()
@@ -277,3 +283,65 @@ def test_istream_over_brackets_is_that_of_one_gateway(gateways: list[Gateway]) -
             one.turn()
     came()
     assert sorted((row["r"], row["y"]) for row in found) == sorted(expected)
+
+
+def test_only_rows_that_match_are_shipped(gateways: list[Gateway]) -> None:
+    """A condition is applied at the home of the stream; the answer is that of one gateway, late readings too."""
+    roof, yard = gateways
+    until(gateways, lambda: yard.database.catalog.extent("roof") is not None, "the other's stream is unknown")
+    text = "SELECT site, x FROM roof [NOW] WHERE x > 10 AND site < 8"
+    assert "-- streams are shipped here: it is no join by WINDOW; of roof only readings with" in (
+        yard.database.sql(text).explain("physical")
+    )
+    live = yard.station.install(yard.database.sql(text))
+    assert live.note is not None
+    assert "of roof only readings with roof.x > 10" in live.note
+    until(gateways, lambda: roof.peering.status()["streams"][0]["readers"] == 1, "nobody subscribes")
+    now = float(int(time.time()) + 1)
+    # The fourth matches and is late: a reading that does not match has moved the watermark on.
+    given = [(now, 1, 11.0), (now + 1, 2, 3.0), (now + 9, 9, 99.0), (now + 2, 4, 12.0), (now + 10, 5, 13.0)]
+    alone = nilometer.connect()
+    alone.execute("CREATE STREAM roof (site INT, x FLOAT) PUSHED")
+    rows = [{"time": int(moment * 1_000_000), "id": 1, "site": site, "x": x} for moment, site, x in given]
+    alone.append("roof", rows)
+    expected = [(row["site"], row["x"]) for row in alone.sql(text).run()]
+    assert expected == [(1, 11.0), (5, 13.0)]
+    roof.given += [*given, (now + 20, 6, 0.0)]
+    found: list[dict[str, object]] = []
+
+    def came() -> bool:
+        found.extend(rows_of(live))
+        return len(found) >= len(expected)
+
+    until(gateways, came, "rows are missing")
+    for _ in range(20):
+        for one in gateways:
+            one.turn()
+    came()
+    assert [(row["site"], row["x"]) for row in found] == expected
+    assert roof.peering.status()["load"]["shipped"] == len(expected)
+    assert all(not one["name"].startswith("selected") for one in yard.database.show("STREAMS"))
+    yard.station.remove(live.name)
+
+
+def test_a_standing_selection_goes_on_after_a_restart(gateways: list[Gateway], tmp_path: Path) -> None:
+    """What the home took in while the other gateway was away comes once it is back; nothing comes twice."""
+    roof, yard = gateways
+    until(gateways, lambda: yard.database.catalog.extent("roof") is not None, "the other's stream is unknown")
+    text = "SELECT site, x FROM roof WHERE x > 10"
+    live = yard.station.install(yard.database.sql(text), "hot", durable=True)
+    until(gateways, lambda: roof.peering.status()["streams"][0]["readers"] == 1, "nobody subscribes")
+    now = float(int(time.time()) + 1)
+    roof.given += [(now, 1, 11.0), (now + 1, 2, 2.0)]
+    until(gateways, lambda: len(list(yard.database.answers("hot"))) == 1, "the first row is missing")
+    yard.close()
+    roof.given += [(now + 2, 3, 13.0), (now + 3, 4, 4.0), (now + 4, 5, 15.0)]
+    for _ in range(20):
+        roof.turn()
+    again = yard.again()
+    gateways[1] = again
+    live = again.station.install(again.database.sql(text), "hot", durable=True)
+    assert live.note is not None
+    assert "only readings with" in live.note
+    until(gateways, lambda: len(list(again.database.answers("hot"))) >= 3, "rows are missing")
+    assert [row["site"] for row in again.database.answers("hot")] == [1, 3, 5]

@@ -1,4 +1,5 @@
-"""Streams that come from peers: those of another gateway, and the results of joins among gateways (live/peers)."""
+"""Streams that come from peers: those of another gateway, selections of them, and the results of joins among gateways
+(live/peers)."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from nilometer.types import DAY
 
 REMOTE = "peer:"
 RESULTS = "overlay:"
+SELECTED = "selected:"
 FUTURE = 1_000_000 * DAY
 """Readings are never refused for being ahead of our clock: their own gateway has let them in."""
 
@@ -30,6 +32,16 @@ def query_of(stream: Stream) -> str | None:
     return url.removeprefix(RESULTS) if url is not None and url.startswith(RESULTS) else None
 
 
+def is_selected(stream: Stream) -> bool:
+    """Whether a stream has only the rows of another gateway's stream that a query selects."""
+    return stream.url is not None and stream.url.startswith(SELECTED)
+
+
+def is_inner(stream: Stream) -> bool:
+    """Whether peers made the stream for a query: nobody names it, and it is not shown."""
+    return query_of(stream) is not None or is_selected(stream)
+
+
 def is_of_peers(stream: Stream) -> bool:
     """Whether a stream comes from peers."""
-    return home_of(stream) is not None or query_of(stream) is not None
+    return home_of(stream) is not None or is_inner(stream)

@@ -12,7 +12,7 @@ from nilometer.catalog import Catalog, Stream
 from nilometer.catalog.catalog import PhenomenonDefinition, ViewDefinition
 from nilometer.catalog.check_drop import check_drop
 from nilometer.catalog.doubtful_units import doubtful_units
-from nilometer.catalog.peer_streams import home_of, query_of
+from nilometer.catalog.peer_streams import home_of, is_inner
 from nilometer.engine.data import Data
 from nilometer.engine.declaration import columns_text, form_text
 from nilometer.engine.declare import sensor_of, snee_streams, stream_of, table_of
@@ -442,7 +442,7 @@ class Database:
                     }
                     | ({"form": form} if (form := form_text(stream)) else {})
                     for stream in self.catalog.streams()
-                    if query_of(stream) is None
+                    if not is_inner(stream)
                 ]
             case "TABLES":
                 return [

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from nilometer.catalog.peer_streams import is_of_peers
 from nilometer.engine.accounts import with_unanswered
 from nilometer.engine.examples import written_out
 from nilometer.engine.hosts import HOSTS, host_name
@@ -248,7 +249,8 @@ class Query:
             raise error.at(self.text, None) from None
 
     def _notes(self) -> list[str]:
-        """The expected behaviour of joins with bounded memory and the state of phenomena, as comment lines."""
+        """The expected behaviour of joins with bounded memory, the state of phenomena and the part of other gateways, as
+        comment lines."""
         lines: list[str] = []
         nodes = list(logical.walk_plan(self.logical))
         if any(isinstance(node, logical.WindowJoin) and node.memory for node in nodes):
@@ -259,6 +261,11 @@ class Query:
             from nilometer.optimizer.phenomenon_state import phenomenon_notes
 
             lines += phenomenon_notes(self.physical, self._context())
+        streams = [node.stream for node in nodes if isinstance(node, logical.Acquire)]
+        if any(is_of_peers(stream) for stream in streams):
+            from nilometer.overlay.ways import peer_notes
+
+            lines += peer_notes(self.physical)
         return [f"-- {line}" for line in lines]
 
     def _demand_text(self) -> str:

@@ -195,8 +195,11 @@ class Station:
         if name is None:
             self._numbers += 1
             name = f"query-{self._numbers}"
+        if durable:
+            asked = control_of(self.directory, name).start if has_folder(self.directory, name) else None
+            start = start if asked is None else asked
         if self.peering is not None and on == "gateway":
-            query = self.peering.overlay(name, query)
+            query = self.peering.overlay(name, query, standing=durable, from_now=start == NOW)
         if name in self.queries:
             raise ConfigurationError(
                 f"a query '{name}' is running already", hint="remove it, or name this one otherwise"
@@ -205,9 +208,6 @@ class Station:
             raise ConfigurationError(f"live queries do not run on '{on}'", hint=near_misses(on, HOSTS))
         streams = physical.streams_of(query.physical)
         self.catch_up(streams)
-        if durable:
-            asked = control_of(self.directory, name).start if has_folder(self.directory, name) else None
-            start = start if asked is None else asked
         if on == "spark" and durable:
             require_spark()
             live = self._pipelines.install(

@@ -157,20 +157,26 @@ class Results(Message):
 @dataclass(frozen=True)
 class Subscribe(Message):
     """Send the rows of your stream from this position on, as soon as there are any (-1: from now on). It is said again
-    and again, as long as the rows are wanted."""
+    and again, as long as the rows are wanted. With a `selection` (selections.py) only the rows that it lets through are,
+    and `name` is what the asker calls them."""
 
     stream: str
     position: int
+    name: str = ""
+    selection: str = ""
 
 
 @dataclass(frozen=True)
 class Shipped(Message):
-    """Rows of a stream as its log has them: `first` is the position of the first. After them, none is earlier than
-    `tick` (0: no promise). `log` is the identity of the home's data directory."""
+    """Rows of a stream, or of a selection of it, by the name that the asker gave: those from the position `first` up to,
+    but not including, `upto` of the home's log, which begins at `begins`. After them, none is earlier than `tick` (0: no
+    promise). `log` is the identity of the home's data directory."""
 
     stream: str
     log: str
     first: int
+    upto: int
+    begins: int
     tick: int
     rows: pl.DataFrame = field(compare=False)
 

@@ -38,6 +38,8 @@ class RemoteAdapter(Adapter):
         self._asked = 0
         self._open = False
         self.promised = 0
+        self.missing = 0
+        """Rows that the home's log no longer had when they were asked for."""
 
     def open(self) -> None:
         """Ask for rows."""
@@ -58,10 +60,12 @@ class RemoteAdapter(Adapter):
             self._log = shipped.log
             self._next = shipped.first if self._next < 0 else self._consumed.get(shipped.log, shipped.first)
         if shipped.first != self._next:
-            self.ask_again(at_once=True)
-            return
+            if not self._next < shipped.first == shipped.begins:
+                self.ask_again(at_once=True)
+                return
+            self.missing += shipped.first - self._next
         if shipped.rows.height or shipped.tick:
-            self._next += shipped.rows.height
+            self._next = shipped.upto
             self._waiting.append(shipped)
             self.wake.set()
 
@@ -85,7 +89,7 @@ class RemoteAdapter(Adapter):
                     Status.NEW_VALUE,
                     conformed(self.stream, shipped.rows),
                     arrived=self.clock(),
-                    sequence=shipped.first,
+                    sequence=shipped.upto - shipped.rows.height,
                     part=shipped.log,
                 )
         return self.nothing()

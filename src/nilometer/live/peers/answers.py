@@ -29,6 +29,7 @@ class TallyQuestion:
     """A question of ours to the ring whose answers are aggregates."""
 
     name: str
+    key: str
     node: physical.AggregateInit
     plan: TallyPlan
     stream: Stream

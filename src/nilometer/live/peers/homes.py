@@ -14,9 +14,13 @@ import polars as pl
 from nilometer.catalog import Stream
 from nilometer.dataflow.door import Door
 from nilometer.errors import NilometerError
+from nilometer.live.peers.numbered_rows import fitting, numbered, numbered_before
+from nilometer.live.peers.selected_rows import SelectedRows
+from nilometer.log import StreamLog
 from nilometer.log.reader import Cursor
 from nilometer.overlay.messages import Message, Shipped, Subscribe
 from nilometer.overlay.ring import Contact
+from nilometer.plan import physical
 from nilometer.types import INT_MINIMUM, SECOND
 
 if TYPE_CHECKING:
@@ -24,9 +28,6 @@ if TYPE_CHECKING:
 
 FORGOTTEN = 8 * SECOND
 """A subscriber that has not asked for so long is gone."""
-ROWS = 16_384
-"""The most rows of one message."""
-BYTES = 4 << 20
 BEGIN_ROWS = 200_000
 """How many of the last readings a join can still ask for when the process begins."""
 MOST_ROWS = 2_000_000
@@ -37,10 +38,17 @@ KEPT = 600 * SECOND
 class _Subscriber:
     peer: Contact
     stream: Stream
+    name: str
     position: int
     heard: int
+    selected: SelectedRows | None = None
     waits: bool = True
     told: int = 0
+    sent: int = 0
+
+    @property
+    def who(self) -> str:
+        return f"peer {self.peer.name or self.peer.address}, {self.name}"
 
 
 class Readings:
@@ -83,31 +91,28 @@ class JoinHome:
         first = max(log.start.position, end.position - BEGIN_ROWS)
         self._cursor: Cursor = log.cursor(end)
         self.before = [
-            self._accept(frame.drop("@position"), int(frame.get_column("@position")[0]))
-            for frame in log.scan(first, ["@position", *log.columns])
-            if frame.height
+            self._accept(rows)
+            for rows, _, _ in numbered_before(log, first, end.position)
+            if rows is not None and rows.height
         ]
         if first > log.start.position and self.before:
             # Readings before these are in the log, and not here.
             self.readings.whole_since = int(self.before[0].get_column("@time").max()) + 1  # type: ignore[arg-type]
 
-    def _accept(self, rows: pl.DataFrame, position: int) -> pl.DataFrame:
-        numbered = rows.with_columns(
-            pl.int_range(position, position + rows.height, dtype=pl.Int64).alias("@log")
-        )
-        accepted = self.door.admit(numbered)
+    def _accept(self, rows: pl.DataFrame) -> pl.DataFrame:
+        accepted = self.door.admit(rows)
         columns = [column.name for column in self.stream.columns]
         return accepted.select(pl.col("@log").alias("@position"), "@time", *columns)
 
     def read(self) -> list[tuple[pl.DataFrame, int]]:
         """The readings that have come, and the watermark after them."""
         found = []
-        for entry in self._cursor.read(ROWS):
-            if entry.tick is not None:
-                self.door.heartbeat(entry.tick)
-            rows = pl.DataFrame() if entry.rows is None else self._accept(entry.rows, entry.position)
-            if entry.rows is not None or entry.tick is not None:
-                found.append((rows, self.door.watermark))
+        for rows, _, tick in numbered(self._cursor):
+            if tick is not None:
+                self.door.heartbeat(tick)
+            accepted = pl.DataFrame() if rows is None else self._accept(rows)
+            if rows is not None or tick is not None:
+                found.append((accepted, self.door.watermark))
         return found
 
 
@@ -132,17 +137,34 @@ class Homes:
     def subscribe(self, peer: Contact, asked: Subscribe, stream: Stream) -> None:
         """Another gateway wants a stream."""
         now = self._station.clock()
-        key = (peer.address, stream.name.lower())
+        name = asked.name or stream.name
+        key = (peer.address, name.lower())
         known = self._subscribers.get(key)
-        end = self._station.logs.log(stream).end.position
+        log = self._station.logs.log(stream)
+        end = log.end.position
         position = end if asked.position < 0 or asked.position > end else asked.position
         if known is None:
-            self._subscribers[key] = _Subscriber(peer, stream, position, now)
-            self._want(stream, f"peer {peer.name}")
-        else:
-            known.heard, known.waits, known.peer = now, True, peer
-            if asked.position >= 0:
-                known.position = position
+            known = self._subscribers[key] = _Subscriber(peer, stream, name, position, now)
+            if asked.selection:
+                known.selected = self._selected(stream, log, asked.selection, position)
+            if known.selected is not None:
+                known.position = known.selected.upto
+            self._want(stream, known.who, None if known.selected is None else known.selected.leaf)
+            return
+        known.heard, known.waits = now, True
+        known.peer = Contact(peer.id, known.peer.name, peer.address)
+        if asked.position >= 0:
+            known.position = position
+            if known.selected is not None and known.selected.upto != position:
+                known.selected = self._selected(stream, log, asked.selection, position)
+                known.position = position if known.selected is None else known.selected.upto
+
+    def _selected(self, stream: Stream, log: StreamLog, selection: str, position: int) -> SelectedRows | None:
+        """The rows of a selection. One that this release does not understand takes all rows: the asker selects, too."""
+        try:
+            return SelectedRows(stream, log, selection, position)
+        except NilometerError:
+            return None
 
     def begin_join(self, stream: Stream) -> JoinHome:
         """A join of the ring reads a stream of ours."""
@@ -163,7 +185,9 @@ class Homes:
         for key, one in list(self._subscribers.items()):
             if now - one.heard > FORGOTTEN:
                 del self._subscribers[key]
-                self._want_no_more(one.stream.name.lower(), f"peer {one.peer.name}")
+                self._want_no_more(one.stream.name.lower(), one.who)
+            elif one.waits and one.selected is not None:
+                self._ship_selected(one, one.selected)
             elif one.waits:
                 self._ship(one)
         for home in self._joins.values():
@@ -180,39 +204,51 @@ class Homes:
         if one.position + rows.height >= end:
             tick = self._station.fleet.promise(one.stream.name) or 0
         if rows.height or tick > one.told:
-            self._send(one.peer, Shipped(one.stream.name, self._log, one.position, max(tick, 0), rows))
-            one.position += rows.height
-            one.told = max(one.told, tick)
-            one.waits = False
-            self.shipped += rows.height
+            upto = one.position + rows.height
+            self._send_rows(one, one.position, upto, tick, rows)
+            one.position = upto
+
+    def _ship_selected(self, one: _Subscriber, selected: SelectedRows) -> None:
+        """Send the selected rows. If there are none, the other gateway hears at most once a second how far they come."""
+        rows = selected.read()
+        tick = max(selected.watermark, 0)
+        if selected.whole:
+            tick = max(tick, self._station.fleet.promise(one.stream.name) or 0)
+        if rows.height or (tick > one.told and self._station.clock() - one.sent >= SECOND):
+            self._send_rows(one, one.position, selected.upto, tick, rows)
+            one.position = selected.upto
+
+    def _send_rows(self, one: _Subscriber, first: int, upto: int, tick: int, rows: pl.DataFrame) -> None:
+        begins = self._station.logs.log(one.stream).start.position
+        self._send(one.peer, Shipped(one.name, self._log, first, upto, begins, max(tick, 0), rows))
+        one.told, one.sent, one.waits = max(one.told, tick), self._station.clock(), False
+        self.shipped += rows.height
 
     def _next_rows(self, one: _Subscriber) -> pl.DataFrame:
         log = self._station.logs.log(one.stream)
         one.position = max(one.position, log.start.position)
         for frame in log.scan(one.position, list(log.columns)):
             if frame.height:
-                fits = max(1, int(ROWS * min(1.0, BYTES / max(1, frame.head(ROWS).estimated_size()))))
-                return frame.head(fits)
+                return frame.head(fitting(frame))
         return pl.DataFrame()
 
-    def _want(self, stream: Stream, who: str) -> None:
-        """Keep the source open and tell the sensors."""
+    def _want(self, stream: Stream, who: str, leaf: physical.SpAcquire | None = None) -> None:
+        """Keep the source open and tell the sensors what is wanted: all, or what a leaf selects."""
         station, key = self._station, stream.name.lower()
         wanted = self._wanted.setdefault(key, set())
+        if who in wanted:
+            return
         if not wanted:
             station.manager.attend(f"peers of {key}", [stream])
-            try:
-                plan = station.database.sql(f'SELECT * FROM "{stream.name}"').physical
-                station.fleet.start(f"peers of {key}", plan)
-            except NilometerError:
-                station.manager.forget(f"peers of {key}")
-                raise
+        plan = station.database.sql(f'SELECT * FROM "{stream.name}"').physical if leaf is None else leaf
+        station.fleet.start(f"{key} for {who}", plan)
         wanted.add(who)
 
     def _want_no_more(self, stream: str, who: str) -> None:
         wanted = self._wanted.get(stream, set())
+        if who in wanted:
+            self._station.fleet.stop(f"{stream} for {who}")
         wanted.discard(who)
         if not wanted and stream in self._wanted:
             del self._wanted[stream]
-            self._station.fleet.stop(f"peers of {stream}")
             self._station.manager.forget(f"peers of {stream}")

@@ -33,7 +33,7 @@ from nilometer.live.peers.adapters import RemoteAdapter, ResultsAdapter
 from nilometer.live.peers.answers import TallyQuestion, answers_stream, over_answers
 from nilometer.live.peers.homes import Homes, JoinHome
 from nilometer.live.peers.status import status_of
-from nilometer.live.peers.streams import results_stream
+from nilometer.live.peers.streams import results_stream, selection_stream
 from nilometer.log.local_files import LocalFiles
 from nilometer.optimizer import OptimizerContext
 from nilometer.optimizer.load import rate_of
@@ -41,22 +41,15 @@ from nilometer.overlay.delivery import Patience
 from nilometer.overlay.join_plan import JoinPlan
 from nilometer.overlay.messages import Message, Shipped, Subscribe
 from nilometer.overlay.names import position, time, value
-from nilometer.overlay.no_join import no_join
 from nilometer.overlay.ordering import order_of
-from nilometer.overlay.overlaid import (
-    Conditions,
-    join_in,
-    join_of,
-    results_of,
-    text_of,
-    why_not,
-    without_join,
-)
+from nilometer.overlay.overlaid import Conditions, join_of, results_of, text_of, without_join
 from nilometer.overlay.peer import Peer, Settings
 from nilometer.overlay.ring import Contact, contact
-from nilometer.overlay.tally.overlaid_tally import Compiled, NotTalliedError, Tally, aggregate_in, node_of
+from nilometer.overlay.selections import selection_of
+from nilometer.overlay.tally.overlaid_tally import Compiled, Tally, node_of
 from nilometer.overlay.tally.tally_plan import TallyPlan
 from nilometer.overlay.tcp import TcpPeer, split_address
+from nilometer.overlay.ways import Counts, Joins, Ships, note_of, remote_leaves, way_of
 from nilometer.overlay.wire import key_of
 from nilometer.plan import logical, physical
 from nilometer.plan.explain import explain_text
@@ -130,11 +123,26 @@ class _Declared:
         return self.streams.get(name.lower())
 
 
+@dataclass(frozen=True)
+class _Begun:
+    """When a query of ours began. Its key is the same in each life of this process; the ring knows it by its id, which no
+    other question ever has. A standing query goes on from its start, `again` and again; any other begins now."""
+
+    key: str
+    start: int
+    again: bool
+
+    @property
+    def id(self) -> str:
+        return _digest(f"{self.key}\0{self.start}")
+
+
 @dataclass
 class _Question:
     """A question of ours to the ring."""
 
     name: str
+    key: str
     node: physical.WindowJoin
     plan: JoinPlan
     waiting: list[pl.DataFrame] = field(default_factory=list)
@@ -165,7 +173,14 @@ class Peering:
         self._lives: dict[str, tuple[int, int]] = {}
         self._announced: list[str] = []
         self._announcements = self._looked = 0
-        self._asked_again = False
+        self._asked_again = self._closed = False
+        self._keys: dict[str, str] = {}
+        """The key of each query that reads streams of others, by its name."""
+        self._going_on: set[str] = set()
+        """The streams that a standing query read in an earlier life of this process: it wants all that came meanwhile."""
+        self._standing = {_Begun(key, start, again=True).id for key, start in self._kept["starts"].items()}
+        self._selections: dict[str, tuple[Stream, str]] = {}
+        """The other gateway's stream, and the selection of it, by the name that its rows have here."""
         self._say, self._said = say, dict[str, str]()
         self.notes: dict[str, str] = {}
         """How the streams of a query come, by its name."""
@@ -204,34 +219,88 @@ class Peering:
         query = query_of(stream)
         if query is not None:
             made = ResultsAdapter(stream, clock)
-            if query in self._aggregates:
-                self._aggregates[query].take_adapter(made)
-            question = self._questions.get(query)
-            if question is not None:
-                question.adapter = made
-                for rows in question.waiting:
-                    made.came(rows)
-                question.waiting.clear()
+            for aggregate in self._aggregates.values():
+                if aggregate.key == query:
+                    aggregate.take_adapter(made)
+            for question in self._questions.values():
+                if question.key == query:
+                    question.adapter = made
+                    for rows in question.waiting:
+                        made.came(rows)
+                    question.waiting.clear()
             return made
         found = self._adapters[stream.name.lower()] = RemoteAdapter(
-            stream, clock, self._subscribe, self._goes_on
+            stream, clock, self._subscribe, lambda name: name.lower() in self._going_on
         )
         return found
 
-    def overlay(self, name: str, query: CompiledQuery) -> CompiledQuery:
-        """The query as it runs here: if peers can join its streams, over the results of their join."""
+    def overlay(
+        self, name: str, query: CompiledQuery, *, standing: bool = False, from_now: bool = True
+    ) -> CompiledQuery:
+        """The query as it runs here: if peers can join its streams, over the results of their join. `from_now`: it does not
+        begin with readings that are in our copies already."""
         streams = physical.streams_of(query.physical)
         if not any(home_of(stream) for stream in streams.values()):
             return query
-        aggregate = aggregate_in(query.physical)
-        if aggregate is not None:
-            return self._overlay_aggregate(name, query, aggregate, streams)
-        node = join_in(query.physical)
-        reason = no_join(query.physical) if node is None else why_not(node)
-        if node is None or reason is not None:
-            self.notes[name] = f"streams are shipped here: {reason}"
+        way = way_of(query.physical)
+        self.notes[name] = note_of(way, query.physical)
+        begun = self._begun(name, query, standing=standing)
+        match way:
+            case Joins(node):
+                return self._overlay_join(name, begun, query, node, streams)
+            case Counts(aggregate, tally):
+                return self._overlay_aggregate(name, begun, query, aggregate, tally, streams)
+            case Ships():
+                found = self._over_selections(name, begun, query, way, from_now=from_now)
+                if begun.again:
+                    self._going_on |= set(physical.streams_of(found.physical))
+                return found
+
+    def _begun(self, name: str, query: CompiledQuery, *, standing: bool) -> _Begun:
+        key = _digest(f"{self.options.address}\0{name}\0{query.text}")
+        self._keys[name] = key
+        starts = self._kept["starts"]
+        if not standing:
+            return _Begun(key, self._station.clock(), again=False)
+        begun = _Begun(key, starts.get(key) or self._station.clock(), key in starts)
+        if not begun.again:
+            starts[key] = begun.start
+            self._keep()
+        return begun
+
+    def _over_selections(
+        self, name: str, begun: _Begun, query: CompiledQuery, way: Ships, *, from_now: bool
+    ) -> CompiledQuery:
+        """The query over the selections that it makes of other gateways' streams: only rows that match are shipped. A query
+        that began over whole copies goes on over them."""
+        selects = self._kept["selects"]
+        if begun.key not in selects if begun.again else not from_now:
+            self.notes[name] = note_of(way, query.physical, lambda _: False)
             return query
-        identity = self._identity(name, query)
+        plan = query.physical
+        for leaf in remote_leaves(plan):
+            text = selection_of(leaf)
+            if text is not None:
+                selection = selection_stream(leaf, text)
+                self._selections[selection.name] = leaf.stream, text
+                if self._station.database.catalog.extent(selection.name) is None:
+                    self._station.database.catalog.add_stream(selection)
+                plan = without_join(plan, leaf, replace(leaf, stream=selection))
+        if plan is query.physical:
+            return query
+        if begun.key in self._kept["starts"] and begun.key not in selects:
+            selects.append(begun.key)
+            self._keep()
+        return Overlaid(query, plan)
+
+    def _overlay_join(
+        self,
+        name: str,
+        begun: _Begun,
+        query: CompiledQuery,
+        node: physical.WindowJoin,
+        streams: dict[str, Stream],
+    ) -> CompiledQuery:
         plan = self._conditions.know(node)
         measured = {
             key: found for key in streams if (found := kept(self._station.directory, key)) is not None
@@ -242,48 +311,46 @@ class Peering:
         if order:
             plan = self._conditions.know(node, order)
         peer = self._peer
-        stream = results_stream(identity, node, plan, peer.settings.slack)
+        stream = results_stream(begun.key, node, plan, peer.settings.slack)
         if self._station.database.catalog.extent(stream.name) is None:
             self._station.database.catalog.add_stream(stream)
-        self._questions[identity] = _Question(name, node, plan)
-        started = self._kept["starts"].setdefault(identity, self._station.clock())
-        self._keep()
+        self._questions[begun.id] = _Question(name, begun.key, node, plan)
         fields = self._fields(query, text_of(node), plan.identity, streams)
         fields["order"] = list(order)
-        self._tcp.call(lambda: peer.ask(self._station.clock(), identity, plan, started, fields))
-        self.notes[name] = f"peers join its streams (type {plan.kind})"
+
+        def ask() -> None:
+            peer.ask(self._station.clock(), begun.id, plan, begun.start, fields)
+            if begun.again and self._asked_again:
+                peer.ask_again(self._station.clock(), begun.id)
+
+        self._tcp.call(ask)
         columns = tuple(column for column in stream.columns if column.name.startswith("c"))
         leaf = physical.SpAcquire(stream, "J", columns)
         return Overlaid(query, without_join(query.physical, node, results_of(node, leaf)))
 
     def _overlay_aggregate(
-        self, name: str, query: CompiledQuery, node: physical.AggregateInit, streams: dict[str, Stream]
+        self,
+        name: str,
+        begun: _Begun,
+        query: CompiledQuery,
+        node: physical.AggregateInit,
+        tally: Tally,
+        streams: dict[str, Stream],
     ) -> CompiledQuery:
-        """The query over the answers of the ring, if peers can compute its aggregate from counts and sums per key."""
-        try:
-            tally = Tally(node)
-        except NotTalliedError as error:
-            self.notes[name] = f"streams are shipped here: {error}"
-            return query
-        identity, peer = self._identity(name, query), self._peer
-        plan = self._tallies.know(identity, tally)
-        stream = answers_stream(identity, node)
+        """The query over the answers of the ring."""
+        peer = self._peer
+        plan = self._tallies.know(begun.id, tally)
+        stream = answers_stream(begun.key, node)
         if self._station.database.catalog.extent(stream.name) is None:
             self._station.database.catalog.add_stream(stream)
-        self._aggregates[identity] = TallyQuestion(name, node, plan, stream)
-        again = identity in self._kept["starts"]
-        started = self._kept["starts"].setdefault(identity, self._station.clock())
-        self._keep()
+        self._aggregates[begun.id] = TallyQuestion(name, begun.key, node, plan, stream)
         fields = self._fields(query, explain_text(node), plan.identity, streams)
         self._tcp.call(
-            lambda: peer.ask_tally(self._station.clock(), identity, plan, started, fields, again=again)
+            lambda: peer.ask_tally(
+                self._station.clock(), begun.id, plan, begun.start, fields, again=begun.again
+            )
         )
-        self.notes[name] = "peers compute its aggregates from counts and sums per key"
         return Overlaid(query, without_join(query.physical, node, over_answers(node, plan, stream)))
-
-    def _identity(self, name: str, query: CompiledQuery) -> str:
-        text = f"{self.options.address}\0{name}\0{query.text}"
-        return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
     def _fields(
         self, query: CompiledQuery, text: str, identity: str, streams: dict[str, Stream]
@@ -296,15 +363,19 @@ class Peering:
         }
 
     def removed(self, name: str) -> None:
-        """A query has ended."""
+        """A query has ended. If all do because this process ends, the ring goes on with them."""
         self.notes.pop(name, None)
+        if self._closed:
+            return
+        key = self._keys.pop(name, "")
+        if self._kept["starts"].pop(key, None) is not None:
+            self._kept["selects"] = [one for one in self._kept["selects"] if one != key]
+            self._keep()
         asked: dict[str, _Question | TallyQuestion] = {**self._questions, **self._aggregates}
         for identity, question in asked.items():
             if question.name == name:
                 self._questions.pop(identity, None)
                 self._aggregates.pop(identity, None)
-                self._kept["starts"].pop(identity, None)
-                self._keep()
                 self._tcp.post(lambda gone=identity: self._peer.drop(self._station.clock(), gone))  # type: ignore[misc]
 
     def look(self) -> None:
@@ -342,7 +413,12 @@ class Peering:
             self._tcp.post(lambda: self._inbox.append(("news", self._news())))
 
     def close(self) -> None:
-        """Hand over and leave the ring."""
+        """End the questions that end with this process, hand over, and leave the ring."""
+        self._closed = True
+        asked: dict[str, _Question | TallyQuestion] = {**self._questions, **self._aggregates}
+        ended = [one for one, question in asked.items() if question.key not in self._kept["starts"]]
+        for identity in ended:
+            self._tcp.post(lambda gone=identity: self._peer.drop(self._station.clock(), gone))  # type: ignore[misc]
         self._tcp.close()
 
     def status(self) -> dict[str, Any]:
@@ -443,18 +519,16 @@ class Peering:
         self._said = news
 
     def _subscribe(self, stream: str, place: int) -> None:
-        found = self._station.database.catalog.extent(stream)
+        selected = self._selections.get(stream)
+        found = self._station.database.catalog.extent(stream) if selected is None else selected[0]
         home = home_of(found) if isinstance(found, Stream) else None
-        if home is not None:
-            self._send(Contact(0, "", home), Subscribe(stream, place))
-
-    def _goes_on(self, stream: str) -> bool:
-        """Whether a standing query reads a stream: it wants all that came while this process was away."""
-        station = self._station
-        return any(
-            station.is_standing(name) and stream.lower() in physical.streams_of(live.query.physical)
-            for name, live in station.queries.items()
-        )
+        if home is None:
+            return
+        if selected is None:
+            asked = Subscribe(stream, place)
+        else:
+            asked = Subscribe(selected[0].name, place, stream, selected[1])
+        self._send(Contact(0, "", home), asked)
 
     def _offer(self, home: JoinHome, rows: pl.DataFrame, watermark: int) -> None:
         def offer() -> None:
@@ -496,10 +570,21 @@ class Peering:
                 moved = True
         if not self._asked_again and peer.chord.member and peer.notices.pulled:
             self._asked_again = True
-            for identity in [*peer.asked, *peer.tallies.asked]:
-                peer.ask_again(self._station.clock(), identity)
+            self._take_up_questions()
         if moved:
             self._station.manager.bell.set()
+
+    def _take_up_questions(self) -> None:
+        """We are in the ring: our standing questions go on. What else was asked in an earlier life nobody waits for."""
+        peer, now = self._peer, self._station.clock()
+        waited_for = {*peer.asked, *peer.tallies.asked}
+        for identity in waited_for:
+            peer.ask_again(now, identity)
+        known = [(one.id, one.asker.address) for one in peer.queries.values()]
+        known += [(one.id, one.asker.address) for one in peer.tallies.queries.values()]
+        for identity, asker in known:
+            if asker == peer.me.address and identity not in waited_for | self._standing:
+                peer.drop(now, identity)
 
     def _begin(self, home: JoinHome) -> None:
         """Readings of one of our streams go to joins from now on, beginning with those of the recent past."""
@@ -553,9 +638,13 @@ class Peering:
     def _read_kept(self) -> dict[str, Any]:
         try:
             kept = json.loads(bytes(self._files.read(FILE)))
-            return {"streams": list(kept["streams"]), "starts": dict(kept["starts"])}
+            return {
+                "streams": list(kept["streams"]),
+                "starts": dict(kept["starts"]),
+                "selects": list(kept.get("selects", [])),
+            }
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return {"streams": [], "starts": {}}
+            return {"streams": [], "starts": {}, "selects": []}
 
     def _keep(self) -> None:
         """Standing queries over streams of other gateways begin before those are heard of again."""
@@ -565,6 +654,10 @@ class Peering:
             if (home := home_of(one)) is not None
         ]
         self._files.replace(FILE, json.dumps(self._kept).encode())
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def _plain(stream: Stream) -> Stream:

@@ -10,7 +10,7 @@ from typing import Any
 
 from nilometer.catalog import Stream
 from nilometer.catalog.answer_streams import is_answers
-from nilometer.catalog.peer_streams import home_of, query_of
+from nilometer.catalog.peer_streams import home_of, is_inner
 from nilometer.overlay.chord import Chord
 from nilometer.overlay.flow import Query
 from nilometer.overlay.peer import Peer
@@ -35,7 +35,7 @@ def status_of(peer: Peer, streams: Iterable[Stream], readers: Mapping[str, int],
         "streams": [
             _stream(peer, one, readers.get(one.name, 0))
             for one in streams
-            if query_of(one) is None and not is_answers(one)
+            if not is_inner(one) and not is_answers(one)
         ],
         "joins": [_join(peer, query) for query in peer.queries.values()]
         + [_tally(peer, tally) for tally in peer.tallies.queries.values()],
