@@ -6,13 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nilometer
 from nilometer.errors import NilometerError, ResourceError
-from nilometer.laboratory.nab_score import Labelled, score
+from nilometer.laboratory.nab_peers import windowed_gaussian
+from nilometer.laboratory.nab_score import Labelled, best_score, score
 from nilometer.laboratory.reproductions.steam_mining import steam_mining
 from nilometer.mining import patterns as patterns_
 from nilometer.types import SECOND
@@ -156,8 +158,6 @@ def test_beyond_a_bound_the_error_has_the_number(monkeypatch: pytest.MonkeyPatch
 
 
 def test_nab_scores_none_0_and_perfect_100() -> None:
-    import polars as pl
-
     readings = pl.DataFrame({"time": list(range(1_000)), "id": ["a"] * 1_000, "value": [0.0] * 1_000})
     labelled = Labelled(readings, {"a": [(300, 349), (700, 749)]})
     at = {"id": ["a", "a"], "time": [300, 700]}
@@ -167,3 +167,29 @@ def test_nab_scores_none_0_and_perfect_100() -> None:
     wrong = score(pl.DataFrame({"id": ["a"] * 3, "time": [300, 600, 700]}), labelled)
     assert 50 < late < 100
     assert math.isclose(wrong, 100 - 100 * 0.11 / 4, abs_tol=0.1)
+
+
+def test_the_best_threshold_of_nab_is_the_best_of_all() -> None:
+    random = np.random.default_rng(4)
+    readings = pl.DataFrame(
+        {"time": list(range(800)) * 2, "id": ["a"] * 800 + ["b"] * 800, "value": random.normal(0, 1, 1_600)}
+    )
+    labelled = Labelled(readings, {"a": [(200, 219), (500, 580)], "b": [(650, 699)]})
+    for count in (1, 20, 300):
+        found = readings.sample(count, seed=count).with_columns(
+            pl.Series("score", random.integers(0, 40, count).astype(float))
+        )
+        each = [(score(found.filter(pl.col("score") >= at), labelled), at) for at in found["score"].unique()]
+        best, threshold = best_score(found, labelled)
+        assert best == pytest.approx(max(0.0, *(one for one, _ in each), 0.0))
+        if best:
+            assert {at: one for one, at in each}[threshold] == pytest.approx(best)
+
+
+def test_the_windowed_gaussian_compares_with_the_readings_before() -> None:
+    values = np.random.default_rng(6).normal(50, 3, 6_750)
+    readings = pl.DataFrame({"time": range(6_750), "id": ["a"] * 6_750, "value": values})
+    scores = windowed_gaussian(Labelled(readings, {"a": [(1, 2)]}))["score"]
+    for place, known in ((500, slice(0, 500)), (6_399, slice(0, 6_399)), (6_745, slice(300, 6_700))):
+        before = values[known]
+        assert scores[place] == pytest.approx(abs(values[place] - before.mean()) / before.std())

@@ -279,6 +279,26 @@ class Refusal:
     column: int | None = None
 
 
+@dataclass(frozen=True)
+class Kept:
+    """The most bytes that an operator keeps of each thing of a kind: 240 of a "source". `whole`: in all, however many
+    things there are."""
+
+    bytes: int
+    of: str = ""
+
+    @property
+    def whole(self) -> bool:
+        return not self.of
+
+    def __str__(self) -> str:
+        return f"{self.bytes:,} bytes {'in all' if self.whole else f'a {self.of}'}"
+
+
+def _nothing_said(_call: FunctionCall, _input: Schema) -> tuple[Kept, ...]:
+    return ()
+
+
 def _nothing_to_refuse(_call: FunctionCall, _input: Schema) -> Refusal | None:
     return None
 
@@ -320,6 +340,8 @@ class TableFunction:
         Finds a mistake in a call whose columns and options are each right by themselves.
     narrowed
         A cheaper call that returns the same values in the columns that are needed.
+    keeps
+        The most that its operator keeps, which EXPLAIN prints.
     windowed
         Its rows come group by group, each group at the end of a window: they are read as windows, at these
         ticks. A row has all columns of its tuple, and `window_start`, `window_end` and `window_time`.
@@ -361,6 +383,7 @@ class TableFunction:
     window_hint: str = "[RANGE 1 HOUR]"
     refuses: Callable[[FunctionCall, Schema], Refusal | None] = _nothing_to_refuse
     narrowed: Callable[[FunctionCall, frozenset[str]], FunctionCall] = _all_needed
+    keeps: Callable[[FunctionCall, Schema], tuple[Kept, ...]] = _nothing_said
 
     def __repr__(self) -> str:
         return self.name
@@ -477,6 +500,10 @@ class FunctionCall:
         own = self.schema(input)
         id_ = f"{self.alias}.id"
         return own[id_].type.plain if id_ in own else None
+
+    def keeps(self, input: Schema) -> tuple[Kept, ...]:
+        """The most that its operator keeps; nothing if that is not said."""
+        return self.function.keeps(self, input)
 
     def divides(self, input: Schema) -> Divides:
         """Which tuples must be together."""

@@ -52,50 +52,75 @@ def sigmoid(place: float) -> float:
     return -1.0 if place > 3.0 else 2.0 / (1.0 + math.exp(5.0 * place)) - 1.0
 
 
-def score(found: pl.DataFrame, labelled: Labelled) -> float:
-    """The score of detections (time, id), from 0 (none) to 100 (perfect)."""
-    raw, windows = 0.0, 0
+def _worths(labelled: Labelled) -> pl.DataFrame:
+    """What a detection at each reading is worth, and the number of the window it is in (-1: in none). Those of the probation
+    are left out."""
+    parts, windows = [], 0
     for series, spans in labelled.windows.items():
         times = np.sort(labelled.readings.filter(pl.col("id") == series)["time"].to_numpy())
-        first = min(int(PROBATION * len(times)), MOST_PROBATION)
-        own = np.sort(found.filter(pl.col("id") == series)["time"].to_numpy())
-        # A detection counts at the reading at or after it: a subsequence may end between two.
-        places = np.unique(np.searchsorted(times, own))
-        places = places[(places >= first) & (places < len(times))]
-        raw += _of_series(times, places, spans)
-        windows += len(spans)
+        places = np.arange(len(times))
+        edges = [
+            (int(np.searchsorted(times, a)), int(np.searchsorted(times, b, side="right")) - 1)
+            for a, b in spans
+        ]
+        worth, window = np.full(len(times), -FALSE), np.full(len(times), -1)
+        for begin, end in sorted(edges):
+            worth[end + 1 :] = FALSE * _sigmoids((places[end + 1 :] - end) / max(end - begin, 1))
+        for begin, end in edges:
+            inside = slice(begin, end + 1)
+            worth[inside] = _sigmoids((places[inside] - end - 1) / (end - begin + 1)) / sigmoid(-1.0)
+            window[inside] = windows
+            windows += 1
+        found = pl.DataFrame({"time": times, "worth": worth, "window": window}).with_columns(
+            pl.lit(series).alias("id")
+        )
+        parts.append(found[min(int(PROBATION * len(times)), MOST_PROBATION) :])
+    return pl.concat(parts).unique(["id", "time"], keep="first", maintain_order=True)
+
+
+def _sigmoids(places: np.ndarray) -> np.ndarray:
+    return np.array([sigmoid(place) for place in places.tolist()])
+
+
+def at_readings(found: pl.DataFrame, labelled: Labelled) -> pl.DataFrame:
+    """Detections (time, id, score) at the reading at or after their time: a subsequence may end between two. Of several, the
+    greatest score counts."""
+    readings = labelled.readings.select("id", "time", pl.col("time").alias("at")).sort("id", "time")
+    return (
+        found.sort("id", "time")
+        .join_asof(readings, on="time", by="id", strategy="forward", check_sortedness=False)
+        .drop_nulls("at")
+        .group_by("id", pl.col("at").alias("time"))
+        .agg(pl.col("score").max())
+    )
+
+
+def best_score(found: pl.DataFrame, labelled: Labelled) -> tuple[float, float]:
+    """The best score of detections (time, id, score) over all thresholds, one for all series, and that threshold: as NAB
+    chooses it. A threshold that nothing reaches has the score 0."""
+    known = at_readings(found.filter(pl.col("score").is_not_null()), labelled)
+    ordered = known.join(_worths(labelled), on=["id", "time"]).sort("score", descending=True)
+    windows = sum(map(len, labelled.windows.values()))
+    hits: dict[int, float] = {}
+    raw, best = -float(windows), (0.0, math.inf)
+    scores = [*ordered["score"].to_list(), None]
+    for place, (worth, window) in enumerate(ordered.select("worth", "window").iter_rows()):
+        if window < 0:
+            raw += worth
+        else:  # of all detections in a window the best one counts; without any it was -1
+            raw += max(worth - hits.get(window, -1.0), 0.0)
+            hits[window] = max(worth, hits.get(window, -1.0))
+        if scores[place] != scores[place + 1]:
+            best = max(best, (100.0 * (raw + windows) / (2.0 * windows), scores[place]))
+    return best
+
+
+def score(found: pl.DataFrame, labelled: Labelled) -> float:
+    """The score of detections (time, id), from 0 (none) to 100 (perfect). Bad ones are below 0."""
+    known = at_readings(found.select("time", "id", pl.lit(1.0).alias("score")), labelled)
+    counted = known.join(_worths(labelled), on=["id", "time"])
+    windows = sum(map(len, labelled.windows.values()))
+    inside = pl.col("window") >= 0
+    hits = counted.filter(inside).group_by("window").agg(pl.col("worth").max())["worth"]
+    raw = float(counted.filter(~inside)["worth"].sum()) + float(hits.sum()) - (windows - len(hits))
     return 100.0 * (raw + windows) / (2.0 * windows) if windows else 0.0
-
-
-def _of_series(times: np.ndarray, places: np.ndarray, spans: list[tuple[int, int]]) -> float:
-    edges = [
-        (int(np.searchsorted(times, a)), int(np.searchsorted(times, b, side="right")) - 1) for a, b in spans
-    ]
-    total = 0.0
-    inside = np.zeros(len(places), dtype=np.bool_)
-    for begin, end in edges:
-        here = (places >= begin) & (places <= end)
-        inside |= here
-        if here.any():
-            place = (int(places[here][0]) - end - 1) / (end - begin + 1)
-            total += sigmoid(place) / sigmoid(-1.0)
-        else:
-            total -= 1.0
-    for place in places[~inside].tolist():
-        before = [(begin, end) for begin, end in edges if end < place]
-        if not before:
-            total -= FALSE
-            continue
-        begin, end = max(before, key=lambda edge: edge[1])
-        total += FALSE * sigmoid((place - end) / max(end - begin, 1))
-    return total
-
-
-def best_score(found: pl.DataFrame, labelled: Labelled, steps: int = 40) -> tuple[float, float]:
-    """The best score over thresholds of `score`, one for all series, and that threshold."""
-    known = found.filter(pl.col("score").is_not_null())
-    if not known.height:
-        return 0.0, math.inf
-    thresholds = np.unique(np.quantile(known["score"].to_numpy(), np.linspace(0.5, 1.0, steps)))
-    scored = [(score(known.filter(pl.col("score") >= each), labelled), float(each)) for each in thresholds]
-    return max(scored)

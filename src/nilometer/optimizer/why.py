@@ -1,4 +1,4 @@
-"""A physical node -> why it is run as it is: what EXPLAIN says beside its line."""
+"""A physical node -> why it is run as it is, or how much it keeps: what EXPLAIN says beside its line."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ Aggregates = physical.Aggregate | physical.AggregateInit
 
 
 def why(node: logical.Node | physical.Node) -> str | None:
-    """The reason; of most operators there is nothing to say."""
+    """The reason or the bound; of most operators there is nothing to say."""
     match node:
         case physical.Aggregate() | physical.AggregateInit() if _joins_windows(node.input):
             return _aggregate(node)
         case physical.IStream() | physical.DStream() if _joins_windows(node.input):
             return _changes(node)
+        case physical.TableFunction() if kept := node.call.keeps(node.input.schema):
+            return f"keeps at most {', '.join(map(str, kept))}"
         case _:
             return choose_window_join.why(node)
 

@@ -21,6 +21,7 @@ from nilometer.algebra.table_function import (
     REQUIRED,
     Frame,
     FunctionCall,
+    Kept,
     Option,
     OptionKind,
     Output,
@@ -29,6 +30,7 @@ from nilometer.algebra.table_function import (
     Undivided,
     Windowing,
 )
+from nilometer.algebra.table_functions.kept import CELL, waiting
 from nilometer.types import BOOLEAN, FLOAT, INT, TIME, Column, Kind, Schema, list_of
 
 
@@ -84,6 +86,14 @@ def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
     return None
 
 
+def _keeps(call: FunctionCall, input: Schema) -> tuple[Kept, ...]:
+    """A cluster has its number, weight, sum of squares and time, and its sums and its centre."""
+    most, project = call["MOST"], call["PROJECT"]
+    assert isinstance(most, int)
+    width = project if isinstance(project, int) else width_of(call, input)
+    return Kept((most + 1) * CELL * (4 + 2 * width)), waiting(call, input)
+
+
 CLUSTERS = TableFunction(
     name="CLUSTERS",
     description="the cluster of each point, made in one pass",
@@ -136,6 +146,7 @@ CLUSTERS = TableFunction(
     windows_if="CENTRES",
     wants="the columns of a point",
     refuses=_refuses,
+    keeps=_keeps,
 )
 CLUSTERS = replace(
     CLUSTERS,

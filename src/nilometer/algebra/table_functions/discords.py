@@ -22,6 +22,7 @@ from nilometer.algebra.table_function import (
     REQUIRED,
     Frame,
     FunctionCall,
+    Kept,
     Option,
     OptionKind,
     Output,
@@ -29,6 +30,7 @@ from nilometer.algebra.table_function import (
     TableFunction,
     Windowing,
 )
+from nilometer.algebra.table_functions.kept import CELL, SOURCE, SOURCES, slots, waiting
 from nilometer.algebra.table_functions.sequences import EVERY, FILL, refuses_numbers
 from nilometer.types import FLOAT, TIME, Column, Schema
 
@@ -90,6 +92,11 @@ def _options(top: int | None) -> tuple[Option, ...]:
     )
 
 
+def _keeps(call: FunctionCall, input: Schema) -> tuple[Kept, ...]:
+    """Value, mean, scale, distance and the nearest one of each slot, with room for two windows."""
+    return Kept(SOURCE + CELL + 10 * CELL * slots(call), SOURCES), waiting(call, input)
+
+
 _TOP_DISCORDS = TableFunction(
     name="DISCORDS",
     description="the subsequences of each source that are least like those before them",
@@ -103,6 +110,7 @@ _TOP_DISCORDS = TableFunction(
     wants="the column to compare",
     window_hint="[RANGE 14 DAYS SLIDE 1 DAY]: how far back, and how often",
     refuses=_refuses,
+    keeps=_keeps,
 )
 
 DISCORDS = replace(

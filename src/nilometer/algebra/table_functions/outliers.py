@@ -10,12 +10,14 @@ from __future__ import annotations
 from nilometer.algebra.table_function import (
     BY_SOURCE,
     FunctionCall,
+    Kept,
     Option,
     OptionKind,
     Output,
     TableFunction,
     Windowing,
 )
+from nilometer.algebra.table_functions.kept import CELL, SOURCES, waiting
 from nilometer.algebra.table_functions.sequences import refuses_numbers
 from nilometer.types import FLOAT, TIME, Column, Schema
 
@@ -30,6 +32,11 @@ def _columns(call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
         Column("median", FLOAT),
         Column("deviation", FLOAT),
     )
+
+
+def _keeps(call: FunctionCall, input: Schema) -> tuple[Kept, ...]:
+    """A reading is in the order of time and in the order of values, with room for twice as many."""
+    return Kept(5 * CELL, SOURCES), Kept(6 * CELL, "reading in the range"), waiting(call, input)
 
 
 OUTLIERS = TableFunction(
@@ -63,4 +70,5 @@ OUTLIERS = TableFunction(
     wants="the column to judge",
     window_hint="[RANGE 1 DAY]: how far back the readings that it is compared with lie",
     refuses=refuses_numbers,
+    keeps=_keeps,
 )

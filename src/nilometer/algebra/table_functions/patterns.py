@@ -16,6 +16,7 @@ from nilometer.algebra.table_function import (
     Divides,
     Frame,
     FunctionCall,
+    Kept,
     Option,
     OptionKind,
     Output,
@@ -24,6 +25,7 @@ from nilometer.algebra.table_function import (
     Undivided,
     Windowing,
 )
+from nilometer.algebra.table_functions.kept import CELL, SOURCE, SOURCES, slots, waiting
 from nilometer.algebra.table_functions.sequences import EVERY, FILL, SYMBOL_OPTIONS, refuses_symbols
 from nilometer.types import FLOAT, INT, STRING, Column, Schema, format_duration
 
@@ -68,6 +70,18 @@ def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
                 "write a longer RANGE, such as ten periods, or a smaller PERIOD or EVERY",
             )
     return None
+
+
+def _keeps(call: FunctionCall, input: Schema) -> tuple[Kept, ...]:
+    """Without a beginning, equal segments are one; there is room for twice as many."""
+    period, window = call["PERIOD"], call.window
+    assert isinstance(period, int)
+    assert isinstance(window, Frame)
+    segment, own = 3 * CELL + 4 * period, SOURCE + 4 * period
+    if window.start is None:
+        each = Kept(2 * segment, f"different segment of a source, of at most {MOST_SEGMENTS:,}")
+        return Kept(own, SOURCES), each, waiting(call, input)
+    return Kept(own + segment * (slots(call) // period), SOURCES), waiting(call, input)
 
 
 PATTERNS = TableFunction(
@@ -119,4 +133,5 @@ PATTERNS = TableFunction(
     wants="the column of the symbols",
     window_hint="[RANGE 28 DAYS SLIDE 1 DAY]: how far back, and how often",
     refuses=_refuses,
+    keeps=_keeps,
 )

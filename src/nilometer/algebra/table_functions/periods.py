@@ -16,6 +16,7 @@ from nilometer.algebra.table_function import (
     BY_SOURCE,
     REQUIRED,
     FunctionCall,
+    Kept,
     Option,
     OptionKind,
     Output,
@@ -23,6 +24,7 @@ from nilometer.algebra.table_function import (
     TableFunction,
     Windowing,
 )
+from nilometer.algebra.table_functions.kept import CELL, SOURCE, SOURCES, slots, symbols, waiting
 from nilometer.algebra.table_functions.sequences import (
     EVERY,
     FILL,
@@ -52,6 +54,14 @@ def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
             "PEAKS needs SEGMENTS", "neighbouring periods are compared by their segments: add SEGMENTS"
         )
     return refuses_symbols(call, input)
+
+
+def _keeps(call: FunctionCall, input: Schema) -> tuple[Kept, ...]:
+    up_to, held = call["UP TO"], slots(call)
+    assert isinstance(up_to, int)
+    most = max(min(up_to, held // 2), 1)
+    counters = most + 1 if call["SEGMENTS"] else symbols(call, input) * most * (most + 1) // 2
+    return Kept(SOURCE + CELL + 4 * (held + counters), SOURCES), waiting(call, input)
 
 
 PERIODS = TableFunction(
@@ -92,4 +102,5 @@ PERIODS = TableFunction(
     wants="the column of the symbols",
     window_hint="[RANGE 7 DAYS SLIDE 1 DAY]: how far back, and how often",
     refuses=_refuses,
+    keeps=_keeps,
 )

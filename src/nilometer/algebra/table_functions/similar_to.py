@@ -24,6 +24,7 @@ from nilometer.algebra.table_function import (
     REQUIRED,
     Frame,
     FunctionCall,
+    Kept,
     Option,
     OptionKind,
     Output,
@@ -33,6 +34,7 @@ from nilometer.algebra.table_function import (
     shape_names,
     shapes_of,
 )
+from nilometer.algebra.table_functions.kept import CELL, SOURCE, SOURCES, slots, waiting
 from nilometer.algebra.table_functions.sequences import EVERY, FILL, refuses_numbers
 from nilometer.types import FLOAT, STRING, TIME, Column, Schema
 
@@ -81,6 +83,21 @@ def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
             "SIMILAR_TO ... NEAREST needs a window with a beginning", "such as [RANGE 1 DAY SLIDE 1 HOUR]"
         )
     return refuses_numbers(call, input)
+
+
+def _keeps(call: FunctionCall, input: Schema) -> tuple[Kept, ...]:
+    shapes = shapes_of(call["EXAMPLE"])
+    own = SOURCE + CELL * (max(map(len, shapes)) - 1)
+    if isinstance(call.window, Frame):  # of each subsequence: id, example, begin, distance
+        coming = -(-call.window.slide // _every(call))
+        own += 4 * CELL * (slots(call) + coming) * len(shapes)
+    return Kept(own, SOURCES), waiting(call, input)
+
+
+def _every(call: FunctionCall) -> int:
+    every = call["EVERY"]
+    assert isinstance(every, int)
+    return every
 
 
 _NEAREST = TableFunction(
@@ -133,6 +150,7 @@ _NEAREST = TableFunction(
     wants="the column to compare",
     window_hint="[RANGE 1 DAY SLIDE 1 HOUR]: how far back, and how often",
     refuses=_refuses,
+    keeps=_keeps,
 )
 
 SIMILAR_TO = replace(

@@ -23,6 +23,7 @@ from nilometer.algebra.table_function import (
     Divides,
     Frame,
     FunctionCall,
+    Kept,
     Option,
     OptionKind,
     Output,
@@ -31,6 +32,7 @@ from nilometer.algebra.table_function import (
     Undivided,
     Windowing,
 )
+from nilometer.algebra.table_functions.kept import CELL, SOURCE, SOURCES, slots, waiting
 from nilometer.algebra.table_functions.sequences import EVERY, FILL, SYMBOL_OPTIONS, refuses_symbols
 from nilometer.types import INT, STRING, TIME, Column, Schema
 
@@ -38,6 +40,8 @@ SUPPORT = "SUPPORTED BY"
 ALL, NUMBER, PERCENT = "SUPPORT ALL", "SUPPORT", "SUPPORT PERCENT"
 PANES = 4
 """How many panes of APPROXIMATE a window has; it meets one more."""
+OCCURRENCE = 7 * CELL
+"""The bytes of an occurrence, with texts of up to 12 letters."""
 MOST_FORMS = 1_000
 """How many ways there may be to leave slots out."""
 
@@ -104,6 +108,30 @@ def _divides(call: FunctionCall, _input: Schema) -> Divides:
     if call[SUPPORT] == NUMBER:
         return ByValue(f"{call.alias}.sequence", "sequence")
     return Undivided("compares with the number of sources that were heard")
+
+
+def _shape(call: FunctionCall) -> tuple[int, int]:
+    """How many forms the subsequences have, and how many slots the longest one spans."""
+    lengths, gaps = call["LENGTH"], call["GAPS"]
+    assert isinstance(lengths, tuple)
+    assert isinstance(gaps, int)
+    low, high = lengths
+    assert isinstance(low, int)
+    assert isinstance(high, int)
+    return sum((gaps + 1) ** (length - 1) for length in range(low, high + 1)), (high - 1) * (gaps + 1) + 1
+
+
+def _keeps_slots(call: FunctionCall, input: Schema) -> tuple[Kept, ...]:
+    return Kept(SOURCE + 4 * (_shape(call)[1] - 1), SOURCES), waiting(call, input)
+
+
+def _keeps(call: FunctionCall, _input: Schema) -> tuple[Kept, ...]:
+    """A row says that the source was heard in a slot, or has a subsequence there: tick, id, text, length, begin, end."""
+    frame, every = call.window, call["EVERY"]
+    assert isinstance(frame, Frame)
+    assert isinstance(every, int)
+    coming = -(-frame.slide // every)
+    return (Kept(OCCURRENCE * (slots(call) + coming) * (_shape(call)[0] + 1), SOURCES),)
 
 
 OCCURRENCES = TableFunction(
@@ -174,6 +202,7 @@ OCCURRENCES = TableFunction(
     wants="the column of the symbols",
     window_hint="[RANGE 1 HOUR SLIDE 5 MINUTES]: how far back, and how often",
     refuses=_refuses,
+    keeps=_keeps_slots,
 )
 
 SUBSEQUENCES = TableFunction(
@@ -189,6 +218,7 @@ SUBSEQUENCES = TableFunction(
     wants=OCCURRENCES.wants,
     window_hint=OCCURRENCES.window_hint,
     refuses=_refuses,
+    keeps=_keeps,
 )
 
 
