@@ -84,6 +84,12 @@ def test_a_file_of_statements_is_run(shell, tmp_path: Path) -> None:
     assert out.splitlines()[-1] == "7"
 
 
+def test_a_list_of_nothing_says_so(shell) -> None:
+    code, out, err = shell("SHOW TABLES;\n")
+    assert (code, out) == (0, "")
+    assert "nothing to show; SHOW STREAMS lists the streams" in err
+
+
 def test_what_is_not_ended_is_not_run(shell) -> None:
     code, out, err = shell("SELECT id FROM river\n")
     assert (code, out) == (1, "")

@@ -10,6 +10,7 @@ import pytest
 
 import nilometer
 from nilometer.engine.inspecting import inspect
+from nilometer.errors import DataError
 from nilometer.ingest import readers
 
 NOON = 1_767_268_800
@@ -42,6 +43,29 @@ def test_numeric_times_have_the_unit_that_their_size_tells(
     (entry,) = db.data.entries(db.catalog.stream("s"))
     assert entry.rows["time"].to_list() == [NOON * 10**6, (NOON + 1) * 10**6 + fraction]
     assert len(db.sql("SELECT time, id FROM s").run()) == 2
+
+
+def test_days_of_a_spreadsheet_are_no_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "level.csv"
+    path.write_text("Date,Station,Level\n46023.5,A,1\n46023.75,A,2\n")
+    with pytest.raises(DataError, match=r"are numbers of days, such as 46023\.5 in 'Date'"):
+        nilometer.connect(path)
+
+
+def test_a_name_with_a_blank_tells_sensors_apart(tmp_path: Path) -> None:
+    path = tmp_path / "hall.csv"
+    path.write_text("time,Sensor ID,temp\n2026-01-01T00:00Z,S1,5\n2026-01-01T00:00Z,S2,6\n")
+    assert [row["id"] for row in nilometer.connect(path).sql("SELECT id FROM hall").run()] == ["S1", "S2"]
+
+
+def test_nested_messages_have_the_columns_that_inspect_proposes(tmp_path: Path) -> None:
+    path = tmp_path / "messages.jsonl"
+    message = '{{"ts": {}, "device": {{"id": "dev-{}"}}, "data": {{"temp": {}}}}}\n'
+    path.write_text("".join(message.format((NOON + n) * 1000, n % 2, n / 2) for n in range(6)))
+    rows = (
+        nilometer.connect(path).sql("SELECT id, MAX(temp) AS top FROM messages GROUP BY id ORDER BY id").run()
+    )
+    assert [(row["id"], row["top"]) for row in rows] == [("dev-0", 2.0), ("dev-1", 2.5)]
 
 
 def test_small_numbers_are_microseconds_as_in_a_declared_stream(tmp_path: Path) -> None:

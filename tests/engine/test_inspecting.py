@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
 import nilometer
+from nilometer.engine.inspecting import inspect
 from nilometer.engine.inspecting.dialect import Dialect, dialect_of, dialect_of_bytes
 from nilometer.engine.inspecting.from_json import json_sample
 from nilometer.engine.inspecting.inspection import inspect_sample
@@ -54,6 +57,12 @@ def test_the_dialects_of_csv() -> None:
     assert dialect_of("") == Dialect()
     assert dialect_of("# made by x\n# y\na\tb\n1\t2\n") == Dialect("\t", skip=2)
     assert dialect_of('a,b\n"x, y",2\n') == Dialect(",")
+    assert dialect_of("sep=;\nZeit;Wert\n2026-01-01;1,5\n") == Dialect(";", decimal=",", skip=1)
+    rows = "".join(f"{n},2026-01-01 00:0{n},5\n" for n in range(1, 9))
+    assert dialect_of(f"Plot Title: hut\n\n#,Date Time,Temp\n{rows}").skip == 2
+    assert (
+        dialect_of(f"Date Time,Temp\n{rows}").skip == 0
+    )  # a header that lacks the row names, as R writes it
     assert dialect_of("2026-01-01;3,5;1.5\n2026-01-02;4,5;2.5\n").decimal == ","
     assert dialect_of("a;b\n1.5;2\n").decimal is None
     assert dialect_of('a,b\n"1,234.5",2\n').decimal == "."
@@ -65,6 +74,25 @@ def test_the_dialects_of_csv() -> None:
     assert dialect_of_bytes("a;Gerät\n1;2\n".encode("cp1252")).encoding == "cp1252"
     assert dialect_of_bytes("a;Gerät\n1;2\n".encode()[:-8]).encoding is None  # the last character is cut
     assert dialect_of_bytes(b"a;b\n1;\xff\x81\n").encoding is None  # no text of Windows: a damaged line
+
+
+def test_a_year_of_two_digits_is_of_this_century(tmp_path: Path) -> None:
+    path = tmp_path / "hut.csv"
+    path.write_text("when,temp\n" + "".join(f"01/{day}/26 06:00:00 PM,{day}\n" for day in range(10, 20)))
+    assert "TIME FORMAT '%m/%d/%y %I:%M:%S %p'" in inspect(str(path)).declaration
+    (first, *_) = nilometer.connect(path).sql("SELECT time FROM hut").run()
+    assert first["time"].isoformat() == "2026-01-10T18:00:00+00:00"
+
+
+def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "flux.csv"
+    path.write_text(
+        "#group,false\n,time,host,_value\n" + "".join(f",2026-01-01T0{n}:00Z,a,{n}\n" for n in range(9))
+    )
+    assert "FROM ''" not in inspect(str(path)).declaration
+    assert [row["value"] for row in nilometer.connect(path).sql("SELECT value FROM flux").run()] == [
+        *range(9)
+    ]
 
 
 def test_the_gateways_that_heard_a_message_are_no_readings() -> None:

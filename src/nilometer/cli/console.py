@@ -188,6 +188,13 @@ def print_records(records: Sequence[dict[str, Any]], as_json: bool) -> None:
     print_table(columns, ([_text(record.get(name)) for name in columns] for record in records))
 
 
+def print_shown(records: Sequence[dict[str, Any]], as_json: bool) -> None:
+    """Print what SHOW has found; people are told that it is nothing."""
+    print_records(records, as_json)
+    if not records and not as_json:
+        message("nothing to show; SHOW STREAMS lists the streams, and files with a time are streams")
+
+
 def _text(value: Any) -> str:
     match value:
         case None:

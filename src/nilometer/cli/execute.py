@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from nilometer.cli.console import message, print_records, read_sql
+from nilometer.cli.console import message, print_shown, read_sql
 from nilometer.cli.live import refuse_store
 from nilometer.cli.options import (
     CatalogOption,
@@ -63,6 +63,6 @@ def execute(
             case Query():
                 raise AssertionError("a query")
             case _:
-                print_records(result, json)
+                print_shown(result, json)
     for line in database.told:
         message(line)

@@ -85,7 +85,7 @@ class _FollowedQuery:
                 with client:
                     if self._as_client(client, asking):
                         return
-                message("the owner has gone; the query goes on where it was")
+                message(f"the owner has gone{_until_then(asking)}; the query goes on where it was")
                 continue
             try:
                 owner = open_owner(asked.database, self.when_full, embedded=True)
@@ -161,10 +161,21 @@ class _FollowedQuery:
     def _account(self, asking: Asking) -> None:
         from nilometer.engine.accounts import lost
 
-        ledger: dict[str, int] = asking.facts.get("ledger", {})
-        books = ", ".join(f"{count} {name}" for name, count in ledger.items() if count)
-        trimmed: int = asking.facts.get("trimmed", 0)
-        message(counted(asking.rows, asking.dropped, trimmed, books))
+        if not asking.facts:
+            message("no owner has answered: it has gone, or is busy")
+            return
+        message(_counted(asking))
         if self.strict:
-            losses = lost(ledger | {"trimmed": trimmed})
+            losses = lost({**asking.facts.get("ledger", {}), "trimmed": asking.facts.get("trimmed", 0)})
             refuse_losses({"query": losses} if losses else {})
+
+
+def _counted(asking: Asking) -> str:
+    """The rows that have come from owners, and the present one's books."""
+    ledger: dict[str, int] = asking.facts.get("ledger", {})
+    books = ", ".join(f"{count} {name}" for name, count in ledger.items() if count)
+    return counted(asking.rows, asking.dropped, asking.facts.get("trimmed", 0), books)
+
+
+def _until_then(asking: Asking) -> str:
+    return f" after {_counted(asking)}" if asking.facts else ""

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from nilometer.cli.account import refuse_losses, tell_account
-from nilometer.cli.console import parameters_of, print_json, print_records, print_table, quietly, read_sql
+from nilometer.cli.console import parameters_of, print_json, print_shown, print_table, quietly, read_sql
 from nilometer.cli.live import SecondsOption, WhenFullOption, is_live
 from nilometer.cli.live_query import run_live
 from nilometer.cli.options import (
@@ -95,7 +95,7 @@ def query(
         text = read_sql(sql)
         statement = parse(text)
         if isinstance(statement, ast.Show):
-            print_records(database.show(statement.kind), json)
+            print_shown(database.show(statement.kind), json)
             return
         if isinstance(statement, ast.Explain):
             print(database.execute(text, **parameters_of(set_ or []))[0])

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from nilometer.cli.console import message, print_json, print_records
+from nilometer.cli.console import message, print_json, print_records, print_shown
 from nilometer.cli.shell import Shell
 from nilometer.errors import ConfigurationError
 from nilometer.language import ast, parse
@@ -49,7 +49,7 @@ def query(
         if not isinstance(statement, ast.Show | ast.Explain):
             raise ConfigurationError("this is no query", hint="nilometer execute --server URL runs it")
         (found,) = database.execute(text, **parameters)
-        print(found) if isinstance(found, str) else print_records(found, json)
+        print(found) if isinstance(found, str) else print_shown(found, json)
         return
     asked = database.sql(text, **parameters)
     if follow and _is_live(database, statement):
@@ -159,7 +159,7 @@ def execute(database: RemoteDatabase, text: str, *, json: bool) -> None:
         if isinstance(result, str):
             print(result)
         elif result is not None:
-            print_records(list(result), json)
+            print_shown(list(result), json)
     for line in database.told:
         message(line)
 
@@ -191,7 +191,7 @@ class RemoteShell(Shell):
                 print_records(rows, self._as_json)
                 message(f"{len(rows)} row{'' if len(rows) == 1 else 's'}")
             else:
-                print_records(result, self._as_json)
+                print_shown(result, self._as_json)
 
     def _command(self, line: str) -> bool:
         word, _, argument = line.rstrip(";").partition(" ")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from nilometer.catalog import functions
 from nilometer.catalog.near_misses import near_misses
 from nilometer.cli.account import limit_notes, summary
-from nilometer.cli.console import message, print_json, print_records, print_table, tell_of_data
+from nilometer.cli.console import message, print_json, print_records, print_shown, print_table, tell_of_data
 from nilometer.engine.hosts import HOSTS, LIVE_HOSTS, host_name
 from nilometer.engine.query import Query
 from nilometer.errors import ConfigurationError, NilometerError
@@ -128,7 +128,7 @@ class Shell:
                 case Query():
                     self._answer(result)
                 case _:
-                    print_records(result, self._as_json)
+                    print_shown(result, self._as_json)
 
     def _answer(self, query: Query) -> None:
         from nilometer.cli.live import is_live

@@ -46,6 +46,8 @@ _UNITS = (
 )
 """The least number at which a present-day time has that unit, and the unit in microseconds (nanoseconds are
 divided)."""
+_DAYS = 30_000, 60_000
+"""Spreadsheets' numbers of days from 1982 to 2064."""
 
 
 def open_files(database: Database, files: FileSet, name: str | None = None, *, alike: bool = False) -> None:
@@ -62,7 +64,12 @@ def open_files(database: Database, files: FileSet, name: str | None = None, *, a
     columns = unified_columns(survey.raws())
     database.notes += survey.differences
     bare = survey.sample is None
+    if _is_nested(files, survey.sample):
+        open_as_inspected(database, files, name)
+        return
     time, source = time_column(columns, survey.sample), id_column(columns)
+    if time is not None and survey.sample is not None:
+        _refuse_days(files, time, survey.sample)
     readable = time is not None and time.type.kind in (Kind.TIME, Kind.INT, Kind.FLOAT)
     if columns and (not readable or _has_dates(survey.sample, time)) and _has_formatted_times(survey.sample):
         open_as_inspected(database, files, name)
@@ -125,6 +132,33 @@ def _is_unusual(files: FileSet) -> bool:
 
     first = files.paths[0]
     return format_of(first) == "csv" and bool(dialect_of_bytes(head(first)).options())
+
+
+def _is_nested(files: FileSet, sample: RawFile | None) -> bool:
+    """Whether the values of JSON stand inside others, as in messages of brokers."""
+    import polars as pl
+
+    from nilometer.ingest.readers.files import format_of
+
+    if sample is None or format_of(files.paths[0]) != "json":
+        return False
+    texts = [values.drop_nulls() for values in sample.columns if values.dtype == pl.String]
+    return any(values.len() and bool(values.str.starts_with("{").all()) for values in texts)
+
+
+def _refuse_days(files: FileSet, time: Column, sample: RawFile) -> None:
+    """Refuse dates that are numbers of days, as spreadsheets count them since 1899-12-30."""
+    from nilometer.ingest.readers import read_numbers
+
+    if "date" not in time.name.lower() or time.type.kind not in (Kind.INT, Kind.FLOAT):
+        return
+    numbers = read_numbers(sample.columns[time.name])
+    if numbers.len() and bool(numbers.is_between(*_DAYS).all()):
+        raise DataError(
+            f"the dates of '{files.name}' are numbers of days, such as {numbers.drop_nulls()[0]:g} in '{time.name}'",
+            hint="in the spreadsheet, format the column as a date with the time of day, and save again; numbers"
+            " since 1970 need a declaration",
+        )
 
 
 def _has_dates(sample: RawFile | None, time: Column | None) -> bool:
@@ -256,11 +290,13 @@ def id_column(columns: tuple[Column, ...]) -> Column | None:
     ending = [
         column
         for column in columns
-        if re.search(r"(_|\b)id$|[a-z]I[Dd]$", column.name) and column.type.kind in (Kind.INT, Kind.STRING)
+        if re.search(r"(_|\b)[iI][dD]$|[a-z]I[Dd]$", column.name)
+        and column.type.kind in (Kind.INT, Kind.STRING)
     ]
     return named or (ending[0] if len(ending) == 1 else None)
 
 
 def _first(columns: tuple[Column, ...], names: tuple[str, ...]) -> Column | None:
-    by_name = {column.name.lower(): column for column in columns}
+    """The column with the first of the names that is there; a blank counts as `_`."""
+    by_name = {re.sub(r"\W+", "_", column.name.strip().lower()): column for column in reversed(columns)}
     return next((by_name[name] for name in names if name in by_name), None)

@@ -14,7 +14,7 @@ from nilometer.engine.hosts import host_name
 
 if TYPE_CHECKING:
     from nilometer.engine.query import Query
-    from nilometer.ingest.adapters.generate import Generators
+    from nilometer.ingest.adapters.generate import Generators as Fields
     from nilometer.live.owner.owner import Owner
     from nilometer.live.station import Station
 
@@ -24,7 +24,7 @@ def live_rows(
     *,
     seconds: float | None,
     start: str,
-    generators: Generators | None,
+    generators: Fields | None,
     on: str,
     force: bool = False,
 ) -> Iterator[dict[str, Any]]:
@@ -38,6 +38,7 @@ def live_rows(
     from nilometer.live.starts import start_of
     from nilometer.live.station import Station
     from nilometer.log.writer import BusyError
+    from nilometer.simulated import Generators
 
     ends = None if seconds is None else time.monotonic() + seconds
     directory, host = query.database.data.base, host_name(on)
@@ -47,7 +48,11 @@ def live_rows(
 
     def station() -> Station:
         query.database.take_over()
-        return Station(query.database, directory, outside=Outside(generators=generators))
+        own = Generators()
+        outside = Outside(generators=own, program_for=own.program_for)
+        if generators is not None:
+            outside = Outside(generators=generators)
+        return Station(query.database, directory, outside=outside)
 
     if directory is None:
         with station() as own:

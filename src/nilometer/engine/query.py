@@ -361,9 +361,8 @@ class Query:
 
         The owner of the data directory runs the query (`nilometer serve`); where there is none, this process is
         the owner as long as the iterator is open. Readings are logged in the directory; without one, only while this
-        runs. `start`: now, beginning
-        or a time. `generators` are for `generate://` addresses (nilometer.simulated.Generators). `on`:
-        gateway or spark. `force`: whatever the limits in nilometer.toml say.
+        runs. `start`: now, beginning or a time. `generators`: others than nilometer.simulated.Generators, for
+        `generate://` addresses. `on`: gateway or spark. `force`: whatever the limits in nilometer.toml say.
         """
         from nilometer.engine.live_rows import live_rows
 

@@ -119,11 +119,13 @@ def _name(field: str, taken: set[str], reserved: frozenset[str] = frozenset({"ti
 
 def _options(sample: Sample, times: Times | None, fields: list[Field]) -> list[str]:
     """The options of FORMAT CSV."""
-    options = [f"{word} {value}" for word, value in sample.options.items()]
+    options = [f"{word} {value}" for word, value in sample.options.items() if word != "NULL"]
     if times is not None and times.clock is not None:
         options.append(f"CLOCK {string(times.clock)}")
     if times is not None and times.format is not None:
         options.append(f"TIME FORMAT {string(times.format)}")
+    if "NULL" in sample.options:
+        return [*options, f"NULL {sample.options['NULL']}"]
     marks = list(dict.fromkeys(mark for field in fields for mark in field.marks))
     if marks:
         texts = [string(mark) for mark in marks]

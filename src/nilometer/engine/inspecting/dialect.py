@@ -32,6 +32,8 @@ _ABSENT = ("na", "n/a", "#n/a", "-", "--", "none", "nil", "missing")
 """What programs write for a value that is not there, besides nothing, `null` and `NaN`."""
 _NO_NUMBER = ("nan", "null", "inf", "-inf", "infinity", "-infinity")
 """What a column of numbers may have besides, without an option."""
+_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?', re.IGNORECASE)
+"""The first line of a CSV file that Excel is told the delimiter of."""
 _TIME = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*")
 
 
@@ -56,7 +58,8 @@ class Dialect:
         if self.decimal is not None:
             found["DECIMAL"] = f"'{self.decimal}'"
         if self.nulls:
-            found["NULL"] = f"({', '.join(map(string, self.nulls))})"
+            texts = [string(null) for null in self.nulls]
+            found["NULL"] = texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
         if self.skip:
             found["SKIP"] = str(self.skip)
         if self.encoding is not None:
@@ -89,16 +92,33 @@ def dialect_of(text: str) -> Dialect:
     """The dialect of the first lines of a file."""
     lines = text.splitlines()[: LOOKED_AT + 50]
     skip = next((n for n, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
+    said = _SEPARATOR.fullmatch(lines[skip]) if lines else None
+    skip += said is not None
     body = [line for line in lines[skip:] if line.strip()][:LOOKED_AT]
     if not body:
         return Dialect()
-    delimiter = max(DELIMITERS, key=lambda mark: _columns(body, mark))
+    delimiter = said[1] if said is not None else max(DELIMITERS, key=lambda mark: _columns(body, mark))
+    titles = _titles(body, delimiter)
+    skip = next(n for n in range(skip, len(lines)) if lines[n] == body[titles]) if titles else skip
+    body = body[titles:]
     rows = list(csv.reader(body, delimiter=delimiter))
     first = [field.strip() for field in rows[0]]
     header = _is_header(first, rows[1:])
     values = [field.strip() for row in rows[1:] for field in row]
     columns = list(zip_longest(*rows[1 if header else 0 :], fillvalue=""))
     return Dialect(delimiter, header, _decimal(delimiter, values), skip, nulls=_nulls(columns))
+
+
+def _titles(lines: list[str], delimiter: str) -> int:
+    """How many lines with fewer fields than the others come before a header, such as the title of a logger's plot."""
+    common = _columns(lines, delimiter)
+    rows = list(csv.reader(lines, delimiter=delimiter))
+    begin = next((place for place, row in enumerate(rows) if len(row) >= common), 0)
+    if not common or not begin or len(rows) != len(lines):
+        return 0
+    header = [field.strip() for field in rows[begin]]
+    # Where only the header is shorter, as R writes it, the first row of values follows.
+    return begin if not any(map(_is_value, header)) and _is_header(header, rows[begin + 1 :]) else 0
 
 
 def _nulls(columns: list[tuple[str, ...]]) -> tuple[str, ...]:

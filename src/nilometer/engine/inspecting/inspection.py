@@ -73,7 +73,7 @@ def inspect_sample(sample: Sample, into: Path | None = None) -> Inspection:
     moments = times.values if times is not None else sample.arrived
     assert moments is not None
     taken = () if times is None else (times.column, times.clock)
-    others = [name for name in rows.columns if name not in taken]
+    others = [name for name in rows.columns if name not in taken and name.strip()]
     fields = {name: field for name in others if (field := find_field(rows[name])) is not None}
     source = _source(sample, fields, moments)
     if source is not None and source in fields and has_leading_zeros(rows[source]):
@@ -93,7 +93,8 @@ def inspect_sample(sample: Sample, into: Path | None = None) -> Inspection:
 def _table(sample: Sample, into: Path | None) -> Inspection:
     """The proposal for rows without a time."""
     rows, home = sample.columns, sample.home or Path()
-    fields = [field for name in rows.columns if (field := find_field(rows[name])) is not None]
+    names = [name for name in rows.columns if name.strip()]
+    fields = [field for name in names if (field := find_field(rows[name])) is not None]
     if not fields:
         raise DataError(
             f"'{sample.label}' has no column that a table can hold",

@@ -155,6 +155,11 @@ def _epoch(column: pl.Series, numbers: pl.Series) -> Times | None:
     return Times(column.name, values, _UNITS[spelt], remarks=tuple(remarks))
 
 
+def _is_ancient(times: pl.Series) -> bool:
+    """Whether most times are of a year below 1000."""
+    return int((times.dt.year() < 1000).sum()) * 2 > times.len()
+
+
 def _formatted(column: pl.Series) -> Times | None:
     texts = column.str.strip_chars()
     tried = texts.drop_nulls().head(TRIED)
@@ -165,6 +170,8 @@ def _formatted(column: pl.Series) -> Times | None:
         >= LEAST * tried.len()
     ]
     parsed = [(format_, texts.str.to_datetime(format_, strict=False, time_unit="us")) for format_ in fitting]
+    # %Y takes a year of two digits as one of antiquity.
+    parsed = [(format_, times) for format_, times in parsed if not _is_ancient(times)]
     if not parsed:
         return None
     best = min(times.null_count() for _, times in parsed)

@@ -52,6 +52,17 @@ NAMED = 12
 PIECE = 1 << 20
 """How many bytes are decompressed at once."""
 
+_SHEET = "save the sheet as CSV"
+_TEXT = "if it holds rows of text, name it .csv: the delimiter is found; or declare the stream with FORMAT"
+_OTHER_FORMATS = {
+    ".geojson": "a GeoJSON file has sensors, not readings: COPY SENSORS OF stream FROM 'it' (id FROM name)",
+    ".xlsx": _SHEET,
+    ".xls": _SHEET,
+    ".ods": _SHEET,
+    ".txt": _TEXT,
+    ".dat": _TEXT,
+}
+"""What to do with files of other formats."""
 ENDINGS = tuple(format_ + packed for format_ in FORMATS for packed in ("", *COMPRESSIONS))
 """All endings of the files that can be read."""
 
@@ -233,9 +244,10 @@ def read_raw(
     if kind is None:
         raise DataError(
             f"the format of '{path.name}' is not supported",
-            hint="a GeoJSON file has sensors, not readings: COPY SENSORS OF stream FROM 'it' (id FROM name)"
-            if ending == ".geojson"
-            else f"the name must end in one of {', '.join(FORMATS)}, optionally followed by .gz or .zst",
+            hint=_OTHER_FORMATS.get(
+                ending,
+                f"the name must end in one of {', '.join(FORMATS)}, optionally followed by .gz or .zst",
+            ),
         )
     plain = _is_plain_parquet(path)
     if path.is_file() and not path.stat().st_size:
