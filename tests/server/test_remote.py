@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import select
+import shutil
+import subprocess
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -128,6 +130,33 @@ def test_a_client_that_thought_for_long_goes_on(tmp_path: Path, monkeypatch: pyt
             assert remote._connection is not None
             found, _, _ = select.select([remote._connection.sock], [], [], PATIENCE)
             assert found, "the server ends the connection"
+
+
+def test_a_certificate_that_is_not_trusted_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    words = f"""req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost
+        -addext subjectAltName=IP:127.0.0.1 -keyout {key} -out {cert}"""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    subprocess.run(["openssl", *words.split()], capture_output=True, check=True)
+    monkeypatch.setattr("nilometer.engine.remote.PATIENCE", float("inf"))  # an error that waits never comes
+    with served(tmp_path / "field", settings=HttpSettings(port=0, tls_cert=cert, tls_key=key)) as server:
+        with pytest.raises(ConfigurationError, match="is not trusted here"):
+            opened(server.address)
+        monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+        with opened(server.address) as remote:
+            remote.append("air", READINGS)
+            assert len(list(remote.sql("SELECT pm25 FROM air"))) == 10
+            rows = remote.sql("SELECT pm25 FROM air WHERE pm25 > 8").live(start="beginning")
+            assert next(rows) == {"pm25": 9.0}
+            rows.close()  # type: ignore[attr-defined]
+    with (
+        served(tmp_path / "open") as server,
+        pytest.raises(ConfigurationError, match="does not speak TLS"),
+    ):
+        opened(server.address.replace("http:", "https:"))
 
 
 def test_a_token_is_sent_and_a_wrong_one_is_told(tmp_path: Path) -> None:

@@ -273,24 +273,39 @@ class RemoteDatabase:
         if self._connection is not None and _dropped(self._connection):
             self.close()  # the server ends connections that are idle for long: people think between two cells
         fresh = self._connection is None
-        if self._connection is None:
-            self._connection = self._connect()
         try:
+            if self._connection is None:
+                self._connection = self._connect()
             self._connection.request(method, path, body, self._headers(headers or {}))
             response = self._connection.getresponse()
             return response.status, dict(response.getheaders()), response.read()
         except _GONE as error:
-            self._connection.close()
-            self._connection = None
+            self.close()
             if not fresh and method == "GET":
                 return self._request(method, path, body, headers)  # a connection that was idle for long
-            raise GoneError(f"{self.address} does not answer", detail=str(error)) from None
+            hint = "start the server" if self._secure else "start the server; if it has TLS, it is https://"
+            raise GoneError(f"{self.address} does not answer", detail=str(error), hint=hint) from None
 
     def _connect(self) -> http.client.HTTPConnection:
         if not self._secure:
             return http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT)
         context = ssl.create_default_context(cafile=self.certificate)
-        return http.client.HTTPSConnection(self._host, self._port, timeout=TIMEOUT, context=context)
+        connection = http.client.HTTPSConnection(self._host, self._port, timeout=TIMEOUT, context=context)
+        try:
+            connection.connect()
+        except ssl.SSLCertVerificationError as error:
+            raise ConfigurationError(
+                f"the certificate of {self.address} is not trusted here",
+                detail=error.verify_message,
+                hint="if you trust it, name it, or the authority that signed it: SSL_CERT_FILE=cert.pem",
+            ) from None
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError):
+            raise  # the server went away
+        except ssl.SSLError as error:
+            raise ConfigurationError(
+                f"{self.address} does not speak TLS", detail=error.reason, hint="without TLS it is http://"
+            ) from None
+        return connection
 
     def _headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         said = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
