@@ -57,7 +57,13 @@ export function number(value) {
   if (size && (size >= 1e7 || size < 1e-3)) return value.toExponential(2);
   return size >= 1000 ? value.toLocaleString('en-US', { maximumFractionDigits: 1 }) : String(Number(value.toPrecision(4)));
 }
-export const percent = (share) => (share == null ? '–' : `${(100 * share).toFixed(share > 0.9995 || share < 0.1 ? 1 : 0)} %`);
+/** A share in percent. Only none is 0 %, and only all is 100 %. */
+export function percent(share) {
+  if (share == null) return '–';
+  if (share > 0 && share < 0.0005) return '< 0.1 %';
+  if (share < 1 && share >= 0.9995) return '> 99.9 %';
+  return `${(100 * share).toFixed((share > 0.95 && share < 1) || (share > 0 && share < 0.1) ? 1 : 0)} %`;
+}
 export const rate = (perSecond) => (perSecond == null ? '–' : perSecond >= 1 || !perSecond ? `${number(Math.round(perSecond * 10) / 10)}/s` : `${number(Math.round(perSecond * 600) / 10)}/min`);
 
 /** A cell of a table of answers. */

@@ -70,9 +70,11 @@ def test_observations_in_and_out(tmp_path: Path, broker: mosquitto_server.Broker
         ear, mouth = Ear(broker, "v1.1/#"), Mouth(broker)
         try:
             things.post("Things", thing(Locations=[]))
-            made = dict(identified(ear, 8))
+            made = dict(identified(ear, 11))
             assert made["v1.1/Things(1)"]["name"] == "hut"
             assert made["v1.1/Datastreams"]["@iot.id"] == 2
+            for above in ("Things(1)", "Sensors(3)", "ObservedProperties(4)"):
+                assert made[f"v1.1/{above}/Datastreams"]["@iot.id"] == 2
             things.post("Datastreams(2)/Observations", observation(1, 5))
             heard = identified(ear, 2)
             assert [topic for topic, _ in heard] == ["v1.1/Datastreams(2)/Observations", "v1.1/Observations"]
@@ -92,6 +94,9 @@ def test_observations_in_and_out(tmp_path: Path, broker: mosquitto_server.Broker
             assert len(things.ids("Datastreams('air:pm25:roof')/Observations")) == 2
             things("PATCH", "Things(1)", {"name": "renamed"})
             assert [body["name"] for _, body in identified(ear, 2)] == ["renamed", "renamed"]
+            assert list(ear.messages(1)) == [("v1.1/Things(1)/name", {"name": "renamed"})], (
+                "and no other property"
+            )
             letters: list[Any] = []
             while len(letters) < 2:
                 letters = things.caller.get("/api/v1/dead-letters?stream=observations")["items"]

@@ -3,6 +3,8 @@
     in    v1.1/Datastreams(1)/Observations, v1.1/Observations     an Observation as JSON, acknowledged once it is durable
     out   v1.1/Datastreams(1)/Observations, v1.1/Observations     each new Observation, from wherever it came
           v1.1/Things(1), v1.1/Things                             an entity that was made or changed
+          v1.1/Things(1)/Datastreams                              the same, for those who watch what belongs to another
+          v1.1/Things(1)/name                                     {"name": ...}, when it is made or changed
 
 The standard uses one topic in both directions. The broker does not send us what we publish (No Local), but other
 subscribers of a topic see what clients send there, and then the Observation with its id.
@@ -19,6 +21,7 @@ import json
 import queue
 import sys
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -41,7 +44,7 @@ from nilometer.server.routes.readings import open_source
 from nilometer.server.sensorthings import own, paths
 from nilometer.server.sensorthings.batch import parse_body
 from nilometer.server.sensorthings.intake import datastream_in
-from nilometer.server.sensorthings.kinds import DATASTREAMS, OBSERVATIONS, Kind
+from nilometer.server.sensorthings.kinds import DATASTREAMS, KINDS, OBSERVATIONS, Kind
 from nilometer.server.sensorthings.model import Entity, Model
 from nilometer.server.sensorthings.names import Id
 from nilometer.server.sensorthings.observation import Row, entity_of
@@ -69,6 +72,10 @@ LOOK = 0.1
 """Seconds between two looks for new observations."""
 CHANGED = 10_000
 """The most changed entities that wait to be published; the oldest are left out beyond that."""
+NEIGHBOURS = 100
+"""To so many entities of a link a change of this one is told at most."""
+REMEMBERED = 10_000
+"""Of so many entities it is known which properties were published."""
 
 
 class Bridge:
@@ -82,6 +89,8 @@ class Bridge:
         self._fresh = threading.Event()
         self._inbox: queue.SimpleQueue[tuple[int, MQTTMessage] | None] = queue.SimpleQueue()
         self._changed: queue.Queue[tuple[Kind, Id]] = queue.Queue(CHANGED)
+        self._told: OrderedDict[tuple[str, Id], dict[str, int]] = OrderedDict()
+        """The hash of each property of an entity as it was published last."""
         self._connection = 0
         self._positions: dict[str, int] = {}
         self.connected = threading.Event()
@@ -310,11 +319,29 @@ class Bridge:
         while not self._changed.empty():
             kind, identity = self._changed.get()
             entity = model.find(kind, identity)
-            if entity is not None:
-                payload = json.dumps(as_json(self._root, entity, NOTHING), allow_nan=False)
-                for topic in (self_link(VERSION, kind, identity), f"{VERSION}/{kind.name}"):
-                    sent.append(self._client.publish(topic, payload, qos=1))
+            if entity is None:
+                continue
+            found = as_json(self._root, entity, NOTHING)
+            payload = json.dumps(found, allow_nan=False)
+            for topic in _topics(model, entity):
+                sent.append(self._client.publish(topic, payload, qos=1))
+            for name, text in self._new_properties(entity, found):
+                sent.append(self._client.publish(f"{self_link(VERSION, kind, identity)}/{name}", text, qos=1))
         self._delivered(sent)
+
+    def _new_properties(self, entity: Entity, found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """The properties that are others than those that were published last, each as a JSON object."""
+        key = (entity.kind.name.value, entity.id)
+        before = self._told.pop(key, {})
+        self._told[key] = now = {}
+        if len(self._told) > REMEMBERED:
+            self._told.popitem(last=False)
+        for name in entity.kind.properties:
+            if name in found:
+                text = json.dumps({name: found[name]}, allow_nan=False)
+                now[name] = hash(text)
+                if before.get(name) != now[name]:
+                    yield name, text
 
     def _delivered(self, sent: list[MQTTMessageInfo]) -> bool:
         for info in sent:
@@ -326,6 +353,21 @@ class Bridge:
             except (RuntimeError, ValueError):
                 return False
         return True
+
+
+def _topics(model: Model, entity: Entity) -> Iterator[str]:
+    """Where an entity is published: itself, its set, and its set seen from the entities that it belongs to."""
+    yield self_link(VERSION, entity.kind, entity.id)
+    yield f"{VERSION}/{entity.kind.name}"
+    for link in entity.kind.links:
+        other = KINDS[link.to.value]
+        if (
+            entity.kind is not OBSERVATIONS
+            and link.to is not OBSERVATIONS.name
+            and entity.kind.name in other.by_name
+        ):
+            for identity in model.link_of(entity, link.name)[:NEIGHBOURS]:
+                yield f"{self_link(VERSION, other, identity)}/{entity.kind.name}"
 
 
 def _entities(model: Model, source: Source, rows: pl.DataFrame) -> Iterator[Entity]:
