@@ -3,6 +3,8 @@ reordering, crashes, restarts, joins, leaves, partitions and outages."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from nilometer.overlay.join_plan import JoinPlan
@@ -126,3 +128,21 @@ def test_joins_by_one_column_share_its_rows() -> None:
     assert found == results(other, streams, SECOND)
     assert found
     assert total(network, "indexed") == total(alone.network, "indexed")
+
+
+def test_rows_that_are_sent_again_are_not_overdue() -> None:
+    """An owner fails together with the one who has its copies: the homes send all again. These rows are as old as a window,
+    and their partners come with them."""
+    pair = JoinPlan.of([("X", ("B",)), ("Y", ("B",))], [((0, "B"), (1, "B"))], 20 * SECOND)
+    scene = Scene(pair, peers=6, seed=1, settings=Settings(slack=4 * SECOND), seconds=40, values=40)
+    network, homes = scene.network, {*scene.homes.values(), scene.asker}
+    around = sorted(scene.contacts)
+    two = next(
+        (one.address, after.address)
+        for one, after in pairwise([*around, around[0]])
+        if not {one.address, after.address} & homes
+    )
+    for address in two:
+        network.at(25 * SECOND, lambda address=address: network.crash(address))  # type: ignore[misc]
+    assert scene.run() == scene.expected
+    assert sum(peer.joining.overdue for peer in network.peers.values()) == 0

@@ -15,6 +15,11 @@ NOW: Literal["now"] = "now"
 BEGINNING: Literal["beginning"] = "beginning"
 
 
+def is_now(start: Start, logs: Mapping[str, StreamLog]) -> bool:
+    """Whether a start is at the end of these logs."""
+    return start == NOW or offsets_at(logs, start) == offsets_at(logs, NOW)
+
+
 def offsets_at(logs: Mapping[str, StreamLog], start: Start) -> dict[str, Offset]:
     """The offset in each log at which a query begins. An offset beyond what a log still holds is moved to its
     beginning or end; a stream without one begins at its end."""

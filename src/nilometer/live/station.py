@@ -199,7 +199,7 @@ class Station:
             asked = control_of(self.directory, name).start if has_folder(self.directory, name) else None
             start = start if asked is None else asked
         if self.peering is not None and on == "gateway":
-            query = self.peering.overlay(name, query, standing=durable, from_now=start == NOW)
+            query = self.peering.overlay(name, query, start, standing=durable)
         if name in self.queries:
             raise ConfigurationError(
                 f"a query '{name}' is running already", hint="remove it, or name this one otherwise"

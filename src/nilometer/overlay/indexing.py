@@ -264,7 +264,7 @@ class Indexing:
             chosen = chosen.filter(arc(keys.to_numpy()))
         self._peer.books.indexed += chosen.height
         for start in range(0, chosen.height, BATCH):
-            self._peer.routes.put(index, chosen.slice(start, BATCH))
+            self._peer.routes.put(index, chosen.slice(start, BATCH), again=arc is not None)
 
     def _wanted(self, home: _Home, index: str, use: Use, rows: pl.DataFrame, *, back: bool) -> pl.DataFrame:
         flow, at = use.flow, use.at

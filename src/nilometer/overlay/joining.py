@@ -14,6 +14,7 @@ import polars as pl
 
 from nilometer.overlay.flow import Flow, beyond, fell_in_gap
 from nilometer.overlay.indexing import POSITION, TIME, Select, Use, keys_of
+from nilometer.overlay.messages import Put
 from nilometer.overlay.names import KEY, position, time, value
 from nilometer.overlay.ring import Contact
 from nilometer.overlay.stage import Owned
@@ -32,7 +33,7 @@ class Joining:
     def __init__(self, peer: Peer, select: Select) -> None:
         self._peer, self._select = peer, select
         self._uses: dict[str, list[Use]] = {}
-        self._recent: list[tuple[int, str, pl.DataFrame, bool]] = []
+        self._recent: list[tuple[int, str, pl.DataFrame]] = []
         self._known: set[str] = set()
         self._expired: dict[str, int] = {}
         self._careful_until = 0
@@ -59,15 +60,16 @@ class Joining:
         new = [name for name in flows if name not in self._known]
         self._known = set(flows)
         for name in new:
-            for _, index, rows, _ in self._recent:
+            for _, index, rows in self._recent:
                 self._insert(index, rows, only=flows[name])
 
-    def take_rows(self, index: str, rows: pl.DataFrame, *, copy: bool) -> None:
+    def take_rows(self, put: Put) -> None:
         """Rows have come."""
-        self._recent.append((self._peer.now, index, rows, copy))
-        if not copy:
-            self._peer.send_copies(index, rows)
-        self._insert(index, rows)
+        self._recent.append((self._peer.now, put.index, put.rows))
+        if not put.copy:
+            self._peer.send_copies(put.index, put.rows)
+        # Rows of the last owner are as old as a window.
+        self._insert(put.index, put.rows, in_time=not put.again and not put.index.startswith("#"))
 
     def tick(self) -> None:
         """Forget what is over; send on what was withheld for streams that are heard again."""
@@ -97,8 +99,6 @@ class Joining:
 
     def copy_all(self, peer: Contact) -> None:
         """Give a new successor copies of all our rows."""
-        from nilometer.overlay.messages import Put
-
         for index, rows in self._rows(self._peer.owned):
             self._peer.books.copies += rows.height
             self._peer._send(peer, Put(index, rows, copy=True))
@@ -123,7 +123,7 @@ class Joining:
                     keyed = self._keyed(flow, stage, found)
                     keyed = keyed.filter(arc(keyed.get_column(KEY).to_numpy()))
                     if keyed.height:
-                        self._peer.routes.put(f"@{flow.plan.identity}\n{stage + 1}", keyed)
+                        self._peer.routes.put(f"@{flow.plan.identity}\n{stage + 1}", keyed, again=True)
 
     def results_again(self, query: str) -> None:
         """The one who asked has lost results: find all again that can still be found."""
@@ -146,18 +146,23 @@ class Joining:
 
     # ---- the join ----------------------------------------------------------------------------------------------------
 
-    def _insert(self, index: str, rows: pl.DataFrame, only: Flow | None = None) -> None:
+    def _insert(
+        self, index: str, rows: pl.DataFrame, only: Flow | None = None, *, in_time: bool = False
+    ) -> None:
+        """`in_time`: these rows should come in time, and are counted if they do not."""
         if index[0] in "@#":
             name, number, *port = index[1:].split("\n")
             flow = self._peer.flows.get(name)
             if flow is not None and only in (None, flow):
-                self._join(flow, int(number), int(port[0]) if port else 0, rows)
+                self._join(flow, int(number), int(port[0]) if port else 0, rows, in_time)
             return
         for use in self._uses.get(index, []):
             if only in (None, use.flow):
                 chosen = self._select(use.input, rows.filter(pl.col(TIME) >= use.flow.start))
                 if chosen.height:
-                    self._join(use.flow, *use.flow.plan.stage_of(use.at), self._of_input(use, chosen))
+                    self._join(
+                        use.flow, *use.flow.plan.stage_of(use.at), self._of_input(use, chosen), in_time
+                    )
 
     def _of_input(self, use: Use, rows: pl.DataFrame) -> pl.DataFrame:
         columns = {name: value(use.at, name) for name in use.input.columns}
@@ -168,10 +173,10 @@ class Joining:
             *(pl.col(name).alias(new) for name, new in columns.items()),
         )
 
-    def _join(self, flow: Flow, stage: int, port: int, rows: pl.DataFrame) -> None:
+    def _join(self, flow: Flow, stage: int, port: int, rows: pl.DataFrame, in_time: bool) -> None:
         windows, peer = flow.windows[stage], self._peer
         new, found = windows.insert(port, rows, peer.owned)
-        if new.height:
+        if new.height and in_time:
             windows.count_overdue(port, new, peer.streams.watermarks(), peer.settings.slack)
         if found is not None:
             self._emit(flow, stage, found)

@@ -131,12 +131,13 @@ class Notices(Message):
 
 @dataclass(frozen=True)
 class Put(Message):
-    """Rows for an input of a join. `port` is a stream's place in the class, or the input of a later stage. `copy`: for
-    safe keeping, at a successor of the owner."""
+    """Rows for an input of a join. `copy`: for safe keeping, at a successor of the owner. `again`: the last owner of their
+    keys has had them, or would have; that they are old does not make them overdue."""
 
     index: str
     rows: pl.DataFrame = field(compare=False)
     copy: bool = False
+    again: bool = False
 
 
 @dataclass(frozen=True)

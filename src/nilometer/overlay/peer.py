@@ -17,7 +17,7 @@ again, and has the homes send the arc's rows again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -412,7 +412,7 @@ class Peer:
         for message in messages:
             match message:
                 case Put() if not message.copy:
-                    self.routes.put(message.index, message.rows)
+                    self.routes.put(message.index, message.rows, again=message.again)
                 case Notice():
                     self.notices.undelivered(peer, message)
                 case Results():
@@ -497,13 +497,14 @@ class Peer:
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
-    def _put(self, owner: Contact, index: str, rows: pl.DataFrame) -> None:
+    def _put(self, owner: Contact, index: str, rows: pl.DataFrame, again: bool) -> None:
+        put = Put(index, rows, again=again)
         if owner == self.me:
-            self._keep_rows(index, rows, copy=False)
+            self._keep_rows(put)
         else:
             if not self.settings.replicas:
                 self.indexing.note_sent(owner, index, rows)
-            self._send(owner, Put(index, rows))
+            self._send(owner, put)
 
     def _take_rows(self, sender: Contact, put: Put) -> None:
         rows = put.rows
@@ -511,16 +512,16 @@ class Peer:
         if not put.copy and not mine.all():
             stray = rows.filter(~mine)
             self._send(sender, Moved(int(stray.get_column(KEY)[0])))
-            self.routes.put(put.index, stray)
+            self.routes.put(put.index, stray, again=put.again)
             rows = rows.filter(mine)
         if rows.height:
-            self._keep_rows(put.index, rows, copy=put.copy)
+            self._keep_rows(replace(put, rows=rows))
 
-    def _keep_rows(self, index: str, rows: pl.DataFrame, *, copy: bool) -> None:
-        if index.startswith(MARK):
-            self.tallies.take_rows(index, rows, copy=copy)
+    def _keep_rows(self, put: Put) -> None:
+        if put.index.startswith(MARK):
+            self.tallies.take_rows(put.index, put.rows, copy=put.copy)
         else:
-            self.joining.take_rows(index, rows, copy=copy)
+            self.joining.take_rows(put)
 
     def _take_results(self, query: str, rows: pl.DataFrame) -> None:
         asked = self.asked.get(query)

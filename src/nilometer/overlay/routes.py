@@ -15,7 +15,7 @@ from nilometer.overlay.messages import Found
 from nilometer.overlay.names import KEY
 from nilometer.overlay.ring import Contact, in_arc, in_arcs
 
-Send = Callable[[Contact, str, pl.DataFrame], None]
+Send = Callable[[Contact, str, pl.DataFrame, bool], None]
 
 
 class Routes:
@@ -24,20 +24,20 @@ class Routes:
     def __init__(self, chord: Chord, send: Send) -> None:
         self._chord, self._send = chord, send
         self._arcs: list[tuple[int, Contact]] = []
-        self._waiting: list[tuple[str, pl.DataFrame]] = []
+        self._waiting: list[tuple[str, pl.DataFrame, bool]] = []
         self._asking: set[int] = set()
 
     @property
     def waiting(self) -> int:
         """How many rows wait until the owner of their key is known."""
-        return sum(rows.height for _, rows in self._waiting)
+        return sum(rows.height for _, rows, _ in self._waiting)
 
     def unsent(self) -> list[tuple[str, pl.DataFrame]]:
         """The rows that wait, by index."""
-        return list(self._waiting)
+        return [(index, rows) for index, rows, _ in self._waiting]
 
-    def put(self, index: str, rows: pl.DataFrame) -> None:
-        """Send rows to the owners of their keys."""
+    def put(self, index: str, rows: pl.DataFrame, *, again: bool = False) -> None:
+        """Send rows to the owners of their keys; `again` goes with them."""
         chord = self._chord
         arcs = [(chord.after, chord.me)] if chord.member else []
         for after, owner in arcs + self._arcs:
@@ -45,10 +45,10 @@ class Routes:
                 return
             mine = in_arcs(rows.get_column(KEY).to_numpy(), after, owner.id)
             if mine.any():
-                self._send(owner, index, rows.filter(mine))
+                self._send(owner, index, rows.filter(mine), again)
                 rows = rows.filter(~mine)
         if rows.height:
-            self._waiting.append((index, rows))
+            self._waiting.append((index, rows, again))
             self._ask(int(rows.get_column(KEY)[0]))
 
     def forget(self, peer: Contact) -> None:
@@ -72,5 +72,5 @@ class Routes:
             self.moved(key)
             self._arcs.append((found.after, found.owner))
         waiting, self._waiting = self._waiting, []
-        for index, rows in waiting:
-            self.put(index, rows)
+        for index, rows, again in waiting:
+            self.put(index, rows, again=again)

@@ -85,18 +85,23 @@ class SimulatedField:
         """How many statuses the sensors have sent."""
         self.fixed = False
         """Whether the field has its own start time, whatever the clock says."""
+        self.follows = False
+        """Whether the field's time is the clock's each time it begins, as that of real sensors, and never stands still."""
 
     # ---- what it is --------------------------------------------------------------------------------------------------
 
     def begin(self, start: int, after: int | None = None) -> int:
         """Start at this time, unless the field has started or has a start time of its own, and in any case
-        with readings later than `after`. Returns the field's present time."""
+        with readings later than `after`. A field that follows the clock starts at this time each time. Returns the field's
+        present time."""
         step = self.physics.step
         present = self.now if self._born else self.start if self.fixed else start
         # The step at T brings readings later than T - step; if sensors are off the grid, some up to T + step.
         first = self.next_tick if self._born else -(-present // step) * step
         if after is not None and (after >= first if self._born else after > first - step):
-            present = after + step
+            present = max(after + step, start) if self.follows else after + step
+        elif self.follows and start > self.next_tick:
+            present = start
         elif self._born:
             return present
         first = -(-present // step) * step

@@ -6,7 +6,7 @@
 
 All fields have these options: `sensors`, `seed`, `every` (a sensor's own interval; that of a road is fixed),
 `jitter` (each sensor is off the grid by up to that share of the interval), `start` (ISO-8601; by default the
-clock when first opened), `radio=1` (a sensor that does not listen misses commands), `listen` (how often a
+clock when first opened; `now`: the clock each time it is opened), `radio=1` (a sensor that does not listen misses commands), `listen` (how often a
 sleeping sensor listens before it has a command), `battery` (the share of Table 1's battery that is left),
 `width` and `height` in metres. `plumes=2` lets two puffs start at a time, which meet and part again. The adapter itself handles `speed`.
 """
@@ -97,10 +97,13 @@ def simulated_field(name: str, options: Mapping[str, str]) -> SimulatedField:
     address = Address.parse(f"generate://{name}?{urlencode(options)}")
     address.check(OPTIONS)
     given = options.get("start")
+    follows = given is not None and given.lower() == "now"
     try:
-        start = None if given is None else parse_time(given)
+        start = None if given is None or follows else parse_time(given)
     except ValueError:
-        raise ConfigurationError(f"start={given} in '{address}'", hint="write 2026-01-01T00:00:00Z") from None
+        raise ConfigurationError(
+            f"start={given} in '{address}'", hint="write 2026-01-01T00:00:00Z, or now"
+        ) from None
     if address.number("sensors", 1) > MOST:
         raise ConfigurationError(f"sensors in '{address}'", hint=f"a field has at most {MOST:,} of them")
     if address.number("jitter", 0.0) >= 1:
@@ -112,7 +115,7 @@ def simulated_field(name: str, options: Mapping[str, str]) -> SimulatedField:
         battery=address.number("battery", 1.0),
         listen=address.duration("listen", 0),
     )
-    field.fixed = start is not None
+    field.fixed, field.follows = start is not None, follows
     return field
 
 

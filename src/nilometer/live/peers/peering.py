@@ -34,6 +34,7 @@ from nilometer.live.peers.answers import TallyQuestion, answers_stream, over_ans
 from nilometer.live.peers.homes import Homes, JoinHome
 from nilometer.live.peers.status import status_of
 from nilometer.live.peers.streams import results_stream, selection_stream
+from nilometer.live.starts import NOW, Start, is_now
 from nilometer.log.local_files import LocalFiles
 from nilometer.optimizer import OptimizerContext
 from nilometer.optimizer.load import rate_of
@@ -235,10 +236,10 @@ class Peering:
         return found
 
     def overlay(
-        self, name: str, query: CompiledQuery, *, standing: bool = False, from_now: bool = True
+        self, name: str, query: CompiledQuery, start: Start = NOW, *, standing: bool = False
     ) -> CompiledQuery:
-        """The query as it runs here: if peers can join its streams, over the results of their join. `from_now`: it does not
-        begin with readings that are in our copies already."""
+        """The query as it runs here: if peers can join its streams, over the results of their join; else over the streams
+        that are shipped. `start`: where it begins in their logs."""
         streams = physical.streams_of(query.physical)
         if not any(home_of(stream) for stream in streams.values()):
             return query
@@ -251,7 +252,7 @@ class Peering:
             case Counts(aggregate, tally):
                 return self._overlay_aggregate(name, begun, query, aggregate, tally, streams)
             case Ships():
-                found = self._over_selections(name, begun, query, way, from_now=from_now)
+                found = self._over_selections(name, begun, query, way, start)
                 if begun.again:
                     self._going_on |= set(physical.streams_of(found.physical))
                 return found
@@ -269,12 +270,14 @@ class Peering:
         return begun
 
     def _over_selections(
-        self, name: str, begun: _Begun, query: CompiledQuery, way: Ships, *, from_now: bool
+        self, name: str, begun: _Begun, query: CompiledQuery, way: Ships, start: Start
     ) -> CompiledQuery:
         """The query over the selections that it makes of other gateways' streams: only rows that match are shipped. A query
-        that began over whole copies goes on over them."""
-        selects = self._kept["selects"]
-        if begun.key not in selects if begun.again else not from_now:
+        that begins with what the whole copies have reads these, now and later."""
+        selects, station = self._kept["selects"], self._station
+        streams = physical.streams_of(query.physical)
+        logs = {key: station.logs.log(stream) for key, stream in streams.items()}
+        if begun.key not in selects if begun.again else not is_now(start, logs):
             self.notes[name] = note_of(way, query.physical, lambda _: False)
             return query
         plan = query.physical
@@ -283,8 +286,8 @@ class Peering:
             if text is not None:
                 selection = selection_stream(leaf, text)
                 self._selections[selection.name] = leaf.stream, text
-                if self._station.database.catalog.extent(selection.name) is None:
-                    self._station.database.catalog.add_stream(selection)
+                if station.database.catalog.extent(selection.name) is None:
+                    station.database.catalog.add_stream(selection)
                 plan = without_join(plan, leaf, replace(leaf, stream=selection))
         if plan is query.physical:
             return query
