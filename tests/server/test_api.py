@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -276,6 +277,8 @@ def test_metrics_are_prometheus_text(caller: Caller) -> None:
         assert f"# TYPE nilometer_rows_{word}_total counter" in lines
     for name in ("nilometer_completeness_ratio", "nilometer_watermark_lag_seconds"):
         assert f"# TYPE {name} gauge" in lines
+    assert 'nilometer_sensors_silent{stream="air"} 0' in lines
+    assert f'nilometer_build_info{{version="{version("nilometer")}"}} 1' in lines
 
 
 def test_the_page_of_the_routes_loads_nothing_from_elsewhere(caller: Caller) -> None:

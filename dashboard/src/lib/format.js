@@ -60,8 +60,8 @@ export function number(value) {
 /** A share in percent. Only none is 0 %, and only all is 100 %. */
 export function percent(share) {
   if (share == null) return '–';
-  if (share > 0 && share < 0.0005) return '< 0.1 %';
-  if (share < 1 && share >= 0.9995) return '> 99.9 %';
+  if (share > 0 && share < 0.0005) return '<\u00a00.1\u00a0%';
+  if (share < 1 && share >= 0.9995) return '>\u00a099.9\u00a0%';
   return `${(100 * share).toFixed((share > 0.95 && share < 1) || (share > 0 && share < 0.1) ? 1 : 0)} %`;
 }
 export const rate = (perSecond) => (perSecond == null ? '–' : perSecond >= 1 || !perSecond ? `${number(Math.round(perSecond * 10) / 10)}/s` : `${number(Math.round(perSecond * 600) / 10)}/min`);

@@ -142,6 +142,7 @@ def main() -> None:
             site,
             "SELECT id, AVG(pm25) AS mean\nFROM air [RANGE 1 HOUR SLIDE 15 MINUTES]\nWHERE pm25 > 3 GROUP BY id",
         )
+        browser.key("Escape")
         browser.click("Explain")
         browser.wait("document.querySelector('[role=tabpanel] svg')?.innerHTML.includes('ACQUIRE')")
         save(browser, folder / "dashboard-plan.png")

@@ -110,6 +110,11 @@ def _collect(station: Station, desk: Desk) -> dict[str, tuple[str, str, list[Sam
             "The part that came of the readings that the sensors owed.",
             of_streams(completeness) + of_queries(q.completeness for q in running),
         ),
+        "nilometer_sensors_silent": (
+            "gauge",
+            "Sensors that have sent nothing for three intervals.",
+            of_streams(len(s.silent) for s in streams),
+        ),
         "nilometer_watermark_lag_seconds": (
             "gauge",
             "How far a query's watermark is behind the clock.",
@@ -157,6 +162,11 @@ def _collect(station: Station, desk: Desk) -> dict[str, tuple[str, str, list[Sam
             [({"alert": name}, float(one["waiting"])) for name, one in alerts.items()],
         ),
         "nilometer_subscribers": ("gauge", "Open result streams.", [({}, float(desk.tails.subscribers))]),
+        "nilometer_build_info": (
+            "gauge",
+            "The release that runs.",
+            [({"version": version("nilometer")}, 1.0)],
+        ),
     }
 
 

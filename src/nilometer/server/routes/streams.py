@@ -221,6 +221,7 @@ def _open(station: Station) -> dict[str, dict[str, Any]]:
             "expected": status.expected,
             "missing": status.missing,
             "silent": list(status.silent[:100]),
+            "silent_count": len(status.silent),
             "queries": list(status.queries),
             "end": status.end.position,
             "ledger": status.ledger.as_dict(),
