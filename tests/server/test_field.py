@@ -138,7 +138,7 @@ def test_what_an_editor_completes(field: Caller) -> None:
     assert {"SELECT", "SLIDE", "MINUTES"} <= set(words["keywords"])
     assert {"avg", "sqrt", "SILENT"} <= {one["name"] for one in words["functions"]}
     assert {"air", "filed"} <= {one["name"] for one in words["extents"]}
-    assert field.get("/api/v1/networks") == {"items": []}
+    assert field.get("/api/v1/networks") == {"items": [], "total": 0, "next": None}
 
 
 # ---- against a plain loop --------------------------------------------------------------------------------------------

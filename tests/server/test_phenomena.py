@@ -53,7 +53,7 @@ def test_definitions_and_current_regions(tmp_path: Path) -> None:
         assert caller("GET", "/api/v1/phenomena/fog/current").status == 404
         assert caller("GET", "/api/v1/phenomena/smoke/current?at=noon").status == 400
         caller.sql("CREATE PHENOMENON clean ON air.pm25 BELOW 10 RANGE 5 MINUTES MEMBERS 1")
-        assert [one["name"] for one in caller.get("/api/v1/phenomena")["items"]] == ["smoke", "clean"]
+        assert [one["name"] for one in caller.get("/api/v1/phenomena")["items"]] == ["clean", "smoke"]
         caller.sql("DROP PHENOMENON clean")
         assert len(caller.get("/api/v1/phenomena")["items"]) == 1
         caller.sql("CREATE QUERY updates STARTING AT BEGINNING AS SELECT kind, size FROM PHENOMENA(smoke)")

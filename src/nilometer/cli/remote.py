@@ -62,9 +62,7 @@ def query(
 
 def field(database: RemoteDatabase, at: str | None, phenomenon: str | None, *, json: bool) -> None:
     """Say what is going on, for one phenomenon or for all that are declared."""
-    names = (
-        [phenomenon] if phenomenon else [one["name"] for one in database.get("/api/v1/phenomena")["items"]]
-    )
+    names = [phenomenon] if phenomenon else [one["name"] for one in database.show("PHENOMENA")]
     if not names:
         raise ConfigurationError("no phenomenon is declared", hint="CREATE PHENOMENON declares one")
     for name in names:
