@@ -6,6 +6,7 @@ The constants are those of Fig. 13.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,29 +42,38 @@ ROWS = (
 )
 
 
-def outer_mjoin(row: Row) -> float:
+Results = Callable[[Row], float]
+"""How many results a tuple has."""
+
+
+def product(row: Row) -> float:
+    """The results one by one, as in Fig. 7: the product of the occurrences of a value in the other streams."""
+    return float((row.selectivity * READINGS) ** (row.streams - 1))
+
+
+def total(row: Row) -> float:
+    """The lists that make them: the sum of these occurrences."""
+    return row.selectivity * READINGS * (row.streams - 1)
+
+
+def outer_mjoin(row: Row, results: Results = product) -> float:
     """MJoin's cost: every other table is probed, and every result has a cell for each stream."""
     others = row.streams - 1
     probes = others * (PROBE + COLLISION * DISTINCT_OF_ONE / BUCKETS)
-    return HASH + probes + FORMATION * _results(row) * row.streams
+    return HASH + probes + FORMATION * results(row) * row.streams
 
 
-def snjoin(row: Row, joining: float = JOINING) -> float:
+def snjoin(row: Row, joining: float = JOINING, results: Results = product) -> float:
     """SNJoin's cost: one table, whose list is separated by streams. A result has a stream and a time for each
     stream that joins."""
     separation = SEPARATION * row.streams * row.selectivity * READINGS
-    formation = FORMATION * _results(row) * 2 * row.streams * joining
+    formation = FORMATION * results(row) * 2 * row.streams * joining
     return HASH + COLLISION * row.distinct / BUCKETS + separation + formation
 
 
 def factorised(row: Row) -> float:
     """Our cost: the list is the result. Nothing is separated or formed until it is asked for."""
     return HASH + COLLISION * row.distinct / BUCKETS
-
-
-def _results(row: Row) -> float:
-    """The number of results: the product of the occurrences of a value in the other streams."""
-    return float((row.selectivity * READINGS) ** (row.streams - 1))
 
 
 def snjoin_costs(plot: Path | None = None) -> dict[str, Any]:

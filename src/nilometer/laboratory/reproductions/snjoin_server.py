@@ -143,10 +143,11 @@ def _serve(times, held, each, window, rebuilds, queue, draws, admitted, done):  
             if place < len(times) and begin >= times[place]:
                 break
             while rebuilt < len(rebuilds) and rebuilds[rebuilt] <= begin:
-                while oldest < count and kept[oldest] < rebuilds[rebuilt] - window:
-                    oldest += 1
+                since = oldest  # a tuple that waits may be older than the change, and its window with it
+                while since < count and kept[since] < rebuilds[rebuilt] - window:
+                    since += 1
                 # The window fills from empty: on average it is half full.
-                size = float(count - oldest)
+                size = float(count - since)
                 begin = max(begin, float(rebuilds[rebuilt])) + size * _at(size / 2, held, each)
                 rebuilt += 1
             free = begin
