@@ -30,6 +30,17 @@ VALUES = (
     "COUNT(DISTINCT r.name)",
     "MAX(r.x)",
 )
+JOINED = (
+    "SUM(q.x)",
+    "SUM(r.v)",
+    "AVG(q.x)",
+    "AVG(r.v)",
+    "STDEV(q.x)",
+    "VARIANCE(r.v)",
+    "MIN(q.v)",
+    "MAX(r.x)",
+)
+"""Aggregates of joined windows."""
 KEYS = (
     "r.id = q.id",
     "r.x = q.x",
@@ -133,10 +144,12 @@ def layered(draw: Any) -> str:
             )
         case 4:
             key = draw(st.sampled_from(KEYS))
-            group = draw(st.sampled_from(("r.id", "q.id", "r.x", "q.x", "r.name, q.x")))
+            group = draw(st.sampled_from(("r.id", "q.id", "r.x", "q.x", "r.name, q.x", "")))
+            value = draw(st.sampled_from(JOINED))
+            chosen, by = (f"{group.split(', ')[0]} AS k, ", f" GROUP BY {group}") if group else ("", "")
             return (
-                f"{kind}SELECT {group.split(', ')[0]} AS k, COUNT(*) AS n, SUM(q.x) AS c FROM {draw(windowed('r'))},"
-                f" {draw(windowed('q'))} WHERE {key} GROUP BY {group}"
+                f"{kind}SELECT {chosen}COUNT(*) AS n, {value} AS c FROM {draw(windowed('r'))},"
+                f" {draw(windowed('q'))} WHERE {key}{by}"
             )
         case 5:
             one, other = draw(stream("r")), draw(stream("r"))

@@ -192,8 +192,13 @@ PITFALLS = {
     "a chain of keys divides a window join in a grid": "SELECT r.v AS x, q.v AS y, p.v AS z FROM a r, b q, s p"
     " WINDOW = 2 SECONDS WHERE r.id = q.id AND q.x = p.x",
     "so does no key at all": "SELECT r.v AS x, q.v AS y FROM a r, b q WINDOW = 2 SECONDS WHERE r.v < q.v",
-    "an average of joined windows is merged": "SELECT AVG(r.v) AS a, COUNT(*) AS n FROM"
-    " a [RANGE 4 SECONDS SLIDE 1 SECOND] r, b [RANGE 4 SECONDS SLIDE 1 SECOND] q WHERE r.x = q.x",
+    "aggregates of joined windows are merged": "SELECT AVG(r.v) AS a, COUNT(*) AS n, SUM(r.v) AS s, STDEV(q.v) AS d,"
+    " AVG(q.x) AS m, MAX(q.x) AS h FROM a [RANGE 4 SECONDS SLIDE 1 SECOND] r, b [RANGE 4 SECONDS SLIDE 1 SECOND] q"
+    " WHERE r.id = q.id",
+    "also by group": "SELECT q.name AS k, SUM(r.x) AS s, VARIANCE(r.x) AS d, MIN(q.v) AS l FROM"
+    " a [RANGE 4 SECONDS SLIDE 1 SECOND] r, b [RANGE 3 SECONDS SLIDE 1 SECOND] q WHERE r.id = q.id GROUP BY q.name",
+    "also of three": "SELECT SUM(r.x) AS s, STDEV(p.v) AS d FROM a [RANGE 4 SECONDS SLIDE 1 SECOND] r,"
+    " b [RANGE 4 SECONDS SLIDE 1 SECOND] q, s [RANGE 4 SECONDS SLIDE 1 SECOND] p WHERE r.id = q.id AND q.id = p.id",
     "windows are joined by a band": "SELECT r.v AS x, q.v AS y FROM a [RANGE 4 SECONDS SLIDE 1 SECOND] r,"
     " b [RANGE 4 SECONDS SLIDE 1 SECOND] q WHERE r.v <= q.v + 0.5 AND r.v >= q.v - 0.25",
     "what is near is counted once": "SELECT COUNT(*) AS n FROM (SELECT r.x AS x FROM a r, b q WINDOW = 3 SECONDS"
@@ -222,6 +227,27 @@ def test_a_band_that_is_as_good_as_an_equality_still_rounds(table_file: str, bat
         " WHERE r.v + 1e18 <= q.v + 1e18 AND r.v + 1e18 >= q.v + 1e18 AND ABS(q.v - p.v) <= 0.25"
     )
     rows = [{"time": BASE, "id": 1, "x": None, "v": v, "name": None, "ok": None} for v in (-4.0, 0.0, 4.0)]
+    check(Case(sql, dict.fromkeys(STREAMS, rows)), table_file, 5, batch_rows)
+
+
+@given(batch_rows=batch_sizes)
+@settings(deadline=None)
+def test_a_sum_of_joined_windows_is_beyond_64_bits_in_buckets_alone(
+    table_file: str, batch_rows: int | None
+) -> None:
+    """Each bucket has the sum of one id. The whole fits; and a mean of such numbers shows what a FLOAT would lose."""
+    sql = (
+        "SELECT SUM(r.x) AS s, AVG(r.x) AS a, COUNT(*) AS n FROM a [RANGE 4 SECONDS SLIDE 1 SECOND] r,"
+        " b [RANGE 4 SECONDS SLIDE 1 SECOND] q WHERE r.id = q.id"
+    )
+    most = 9_007_199_254_740_993 * 1000
+    values = {1: [most, 1], 2: [-most, 2], 3: [5, 7]}
+    rows = [
+        {"time": BASE, "id": id_, "x": x, "v": 0.5, "name": None, "ok": None}
+        for id_, own in values.items()
+        for x in own
+    ]
+    # Two rows of b with each id: every row counts twice, and the sums of ids 1 and 2 are beyond 64 bits.
     check(Case(sql, dict.fromkeys(STREAMS, rows)), table_file, 5, batch_rows)
 
 

@@ -15,7 +15,7 @@ from nilometer.spark.layout import Fragment, Layout, lay_out, text_of
 from nilometer.spark.layout.combining import combining
 from nilometer.spark.layout.fragments import held, received
 from nilometer.spark.layout.lifting import lifted
-from nilometer.spark.layout.nodes import StageCombine
+from nilometer.spark.layout.nodes import JoinCombine, StageCombine
 
 HERE = Path(__file__).parent
 DECLARATIONS = (HERE / "declarations.sql").read_text(encoding="utf-8")
@@ -42,7 +42,7 @@ def test_layouts(name: str, rewrite: bool) -> None:
 
 QUERIES = [
     block.input
-    for name in ("readers", "one_stage", "two_stages", "one_bucket")
+    for name in ("readers", "one_stage", "two_stages", "one_bucket", "combined")
     for block in golden.read(HERE / f"{name}.txt").blocks
 ]
 
@@ -89,7 +89,7 @@ def whole(plan: physical.Node) -> physical.Node:
     """The plan without its exchanges, and with AGGR_INIT where a first stage combines."""
 
     def change(node: physical.Node) -> physical.Node:
-        if isinstance(node, StageCombine):
+        if isinstance(node, StageCombine | JoinCombine):
             return physical.AggregateInit(node.input, node.keys, node.items)
         return node.input if isinstance(node, physical.Exchange) else node
 

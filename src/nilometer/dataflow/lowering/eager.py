@@ -20,16 +20,35 @@ from nilometer.plan.physical import Node
 
 def eager(node: Node, keys: Keys, items: Items, below: Node, flow: Dataflow) -> int | None:
     """Add the stage that aggregates `below`; None if the joined rows must be made first."""
+    found = aggregated_join(keys, items, below)
+    return None if found is None else flow.add(node, Operator(found.spec.build()), found.windows(flow))
+
+
+@dataclass(frozen=True)
+class AggregatedJoin:
+    """An aggregate over joins of time windows, with the windows and their streams."""
+
+    spec: JoinAggregate
+    leaves: tuple[Node, ...]
+    streams: tuple[Node, ...]
+
+    def windows(self, flow: Dataflow) -> tuple[int, ...]:
+        """The stages of its inputs."""
+        together = zip(self.leaves, self.streams, self.spec.sides, strict=True)
+        return tuple(windowed_stream(leaf, stream, side, flow) for leaf, stream, side in together)
+
+
+def aggregated_join(keys: Keys, items: Items, below: Node) -> AggregatedJoin | None:
+    """The aggregate of what a node gives, made without the joined rows; None if they must be made first, or if nothing is
+    joined."""
     try:
         asked = eager_aggregation(keys, items, below)
     except FlatError:
         return None
+    if not asked.tree.joins:
+        return None
     spec, streams = _spec(asked)
-    places = tuple(
-        windowed_stream(leaf, stream, side, flow)
-        for leaf, (stream, side) in zip(asked.tree.leaves, zip(streams, spec.sides, strict=True), strict=True)
-    )
-    return flow.add(node, Operator(spec.build()), places)
+    return AggregatedJoin(spec, asked.tree.leaves, tuple(streams))
 
 
 def windowed_stream(leaf: Node, stream: Node, window: WindowAggregate, flow: Dataflow) -> int:

@@ -47,9 +47,9 @@ from nilometer.expressions import Aggregate as AggregateExpression
 from nilometer.expressions import ColumnReference, type_of
 from nilometer.kernels.arrays import Integers
 from nilometer.operators.frames import concatenate, conform, evaluations, window_dtypes
-from nilometer.operators.join_aggregate.answers import answered
+from nilometer.operators.join_aggregate.merging import Merging
 from nilometer.operators.join_aggregate.partial_windows import PartialWindows
-from nilometer.operators.join_aggregate.weighing import Weighed, check_counts
+from nilometer.operators.join_aggregate.weighing import check_counts
 from nilometer.operators.latest import union_of_ticks
 from nilometer.operators.limits import operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress
@@ -153,16 +153,10 @@ class JoinAggregateLogic:
     def __init__(self, spec: JoinAggregate) -> None:
         self._spec = spec
         self._sides = [PartialWindows(side, number) for number, side in enumerate(spec.sides)]
-        self._weighed = [Weighed(side.prefix, side.components) for side in self._sides]
+        self._merging = Merging(spec, self._sides)
+        self._weighed = self._merging.weighed
         self._columns = window_dtypes(spec.schema)
         self._steps = list(self._compiled())
-        self._whole = [pl.col(self._rows[-1]).sum(), *(e for each in self._weighed for e in each.added())]
-        self._values = [
-            answered(
-                item.name, item.aggregate, self._sides[item.side].prefix, self._number(item), self._rows[-1]
-            )
-            for item in spec.items
-        ]
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         """Take rows of a stream."""
@@ -206,13 +200,13 @@ class JoinAggregateLogic:
 
     def _answer(self, joined: pl.DataFrame, ticks: Integers) -> pl.DataFrame:
         groups = list(dict.fromkeys((TICK, *(column for _, column in self._spec.groups))))
-        whole = joined.group_by(groups, maintain_order=True).agg(self._whole)
+        whole = self._merging.merged(joined, groups)
         if not self._spec.groups:
             every = pl.DataFrame({TICK: pl.Series(ticks, dtype=pl.Int64)})
             whole = every.join(whole, on=TICK, how="left", maintain_order="left")
         keys = [pl.col(column).alias(name) for name, column in self._spec.groups]
         found = whole.select(pl.col(TICK).alias(EVALUATION), TICK, *keys)
-        return conform(found.with_columns([value(whole) for value in self._values]), self._columns)
+        return conform(found.with_columns(self._merging.answers(whole)), self._columns)
 
     # ---- compiling ---------------------------------------------------------------------------------------------------
 
@@ -255,10 +249,6 @@ class JoinAggregateLogic:
             unique = last or self._still_unique(pairing, keys[left] + keys[right])
             added = None if unique else [e for member in members[-1] for e in self._weighed[member].added()]
             yield _CompiledPairing(left, right, matching.build(), columns, [TICK, *pairing.kept], added)
-
-    def _number(self, item: Item) -> str | None:
-        """The number in the names of an aggregate's components."""
-        return None if item.place is None else self._sides[item.side].number_at(item.place)
 
     def _carried(self, members: list[int]) -> list[str]:
         return [name for member in members for name in self._weighed[member].names]

@@ -21,7 +21,7 @@ from nilometer.operators.logic import TICK
 from nilometer.operators.window_aggregate.components import MAXIMUM, MINIMUM, MOMENTS, ROWS, SUMS, Component
 from nilometer.types import INT_MAXIMUM
 
-WHOLE = pl.Int128()
+WHOLE: pl.DataType = pl.Int128()
 _STEP = pl.lit(1 << 32, dtype=WHOLE)
 
 
@@ -38,6 +38,17 @@ class Weighed:
         self._most = [name for name, c in held.items() if c.operation == MAXIMUM]
         self._moments = [name for name, c in held.items() if c.operation == MOMENTS]
         self._prefix = prefix
+        self._kinds = {name: pl.Int64() if c.dtype == "int64" else pl.Float64() for name, c in held.items()}
+
+    @property
+    def dtypes(self) -> dict[str, pl.DataType]:
+        """All columns, with their types, as the joins carry them."""
+        return {name: self._dtype(name.removeprefix(self._prefix)) for name in self.names}
+
+    def _dtype(self, name: str) -> pl.DataType:
+        if name.startswith("whole"):
+            return WHOLE
+        return self._kinds.get(name, pl.Float64())
 
     @property
     def names(self) -> list[str]:

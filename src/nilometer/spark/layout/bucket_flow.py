@@ -32,7 +32,13 @@ from nilometer.plan import physical
 from nilometer.spark.layout.combining import combine, parted, partial_columns, sliding_over_partials
 from nilometer.spark.layout.divide import divide
 from nilometer.spark.layout.fragments import Fragment, Layout
-from nilometer.spark.layout.nodes import AggregateCombine
+from nilometer.spark.layout.joined_partials import (
+    JoinComponents,
+    MergedComponents,
+    component_columns,
+    joined,
+)
+from nilometer.spark.layout.nodes import AggregateCombine, JoinCombine
 from nilometer.spark.layout.stripes import stripes_of
 from nilometer.spark.layout.tick_order import in_tick_order
 from nilometer.spark.layout.work import work_of
@@ -125,6 +131,8 @@ def columns_of(plan: physical.Node) -> Dtypes:
     """The columns of the rows that a fragment with this plan returns, system columns included."""
     if isinstance(plan, AggregateCombine):
         return partial_columns(parted(plan)[0])
+    if isinstance(plan, JoinCombine):
+        return component_columns(joined(plan).spec)
     if isinstance(plan, physical.Deliver):
         tick = (Column("tick", TIME),) if plan.tick else ()
         return dtypes(Schema((*tick, *plan.schema.columns)))
@@ -194,6 +202,9 @@ class _CutFlow(FragmentFlow):
                 return self.cut(node, columns_of(node.input))
             case AggregateCombine():
                 return self._lower_combine(node)
+            case JoinCombine():
+                found = joined(node)
+                return self.add(node, Operator(JoinComponents(found.spec)), found.windows(self))
             case physical.Deliver() if self._place[0] > 1 and in_tick_order(node):
                 names = {TICK: TICK} | ({"tick": TICK} if node.tick else {})
                 names |= {name: name for name in node.schema.names}
@@ -210,6 +221,9 @@ class _CutFlow(FragmentFlow):
                 if isinstance(exchange.input, AggregateCombine):
                     spec, _ = parted(exchange.input)
                     return self.add(node, Operator(sliding_over_partials(spec)), (self.lower(exchange),))
+                if isinstance(exchange.input, JoinCombine):
+                    merged = MergedComponents(joined(exchange.input).spec)
+                    return self.add(node, Operator(merged), (self.lower(exchange),))
                 return self.fuse(self.lower(node.input), evaluated(node))
             case _:
                 return super().build(node)

@@ -26,6 +26,7 @@ from nilometer.operators.logic import TICK, Logic
 from nilometer.operators.window_aggregate.components import Lifting
 from nilometer.operators.window_aggregate.window_aggregate import WindowAggregate
 from nilometer.plan import physical
+from nilometer.spark.layout.joined_partials import combined_join
 from nilometer.spark.layout.nodes import AggregateCombine, StageCombine
 from nilometer.spark.layout.parts import is_part
 from nilometer.spark.layout.reading import in_reader
@@ -56,9 +57,9 @@ def combined_above_part(node: physical.Node) -> physical.Node | None:
     if type(node) is not physical.AggregateInit or node.completeness is not None:
         return None
     together = _together(node)
-    if together is None or not is_part(together[1]):
-        return None
-    return StageCombine(node.input, node.keys, node.items)
+    if together is not None:
+        return StageCombine(node.input, node.keys, node.items) if is_part(together[1]) else None
+    return combined_join(node) if is_part(node.input) else None
 
 
 def parted(node: AggregateCombine) -> tuple[WindowAggregate, physical.Node]:

@@ -23,7 +23,7 @@ from nilometer.spark.layout.division import Division, UndividedError, divide_pla
 from nilometer.spark.layout.fragments import Fragment, Layout, received
 from nilometer.spark.layout.grid import Grid
 from nilometer.spark.layout.lifting import lifted
-from nilometer.spark.layout.nodes import AggregateCombine
+from nilometer.spark.layout.nodes import AggregateCombine, JoinCombine
 from nilometer.spark.layout.parts import with_parts
 from nilometer.spark.layout.reading import stateless
 from nilometer.spark.layout.stripes import Stripes
@@ -63,7 +63,7 @@ def _line(error: UndividedError) -> str:
         node = node.input
     clauses = print_parameters(node)
     parameters = f" [{'; '.join(clauses)}]" if clauses else ""
-    partly = "; what comes to it is combined" if isinstance(node, AggregateCombine) else ""
+    partly = "; what comes to it is combined" if isinstance(node, AggregateCombine | JoinCombine) else ""
     return f"one bucket: {error.node.operator}{parameters} {error.reason}{partly}"
 
 

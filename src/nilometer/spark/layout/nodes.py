@@ -17,3 +17,11 @@ class AggregateCombine(physical.AggregateInit):
 @dataclass(frozen=True)
 class StageCombine(AggregateCombine):
     """The same above a part of a first stage, not in a reader."""
+
+
+@dataclass(frozen=True)
+class JoinCombine(physical.AggregateInit):
+    """AGGR_INIT over joins of windows in a first stage: the components of the aggregates for each group and evaluation, without
+    the joined rows and without any rounding (joined_partials.py)."""
+
+    operator = "AGGR_COMBINE"

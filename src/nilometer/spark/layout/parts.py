@@ -3,10 +3,9 @@
 A part reaches as high as possible, and contains an operator with keys of its own: dividing a window alone
 would send its rows once for each evaluation that sees them. A part may end between the steps of an aggregate
 if partial results lose nothing. Counts and extremes lose nothing. Sums of floats are rounded, and partial
-sums of integers may exceed the 64 bits that the total fits in. But partials of slices lose nothing either
-(combining.py): `combined` gives the node that makes them, where it can be above a part. And an AVG of floats
-over joined windows is made from partial sums per key in any case (operators/join_aggregate): it is rounded where
-these are added, in one bucket or in several.
+sums of integers may exceed the 64 bits that the total fits in. But partials of slices (combining.py), and components of
+aggregates over joins (joined_partials.py), lose nothing either: `combined` gives the node that makes them, where it can
+be above a part.
 """
 
 from __future__ import annotations
@@ -14,17 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nilometer.algebra import Collection
-from nilometer.dataflow.lowering.partials import initial_items
-from nilometer.expressions import type_of
 from nilometer.plan import physical
-from nilometer.plan.eager_aggregation import FlatError, eager_aggregation
-from nilometer.plan.logical import AggregateItem
 from nilometer.spark.layout.below import own_keys
 from nilometer.spark.layout.division import UndividedError, divide_plan, is_leaf
 from nilometer.spark.layout.grid import grid_of
 from nilometer.spark.layout.reading import has_streams, joins_table, streamed_side
 from nilometer.spark.layout.stripes import stripes_of
-from nilometer.types import Kind
 
 EXACT = ("count", "min", "max")
 """The aggregates whose partial results lose nothing."""
@@ -70,24 +64,7 @@ def _exact(node: physical.Node) -> bool:
         return True
     if node.completeness is not None:
         return False
-    rest = [item for item in node.items if item.aggregate.function not in EXACT]
-    return not rest or (all(map(_averages_floats, rest)) and _is_eager(node))
-
-
-def _averages_floats(item: AggregateItem) -> bool:
-    argument = item.aggregate.argument
-    return item.aggregate.function == "avg" and argument is not None and type_of(argument).kind is Kind.FLOAT
-
-
-def _is_eager(node: physical.AggregateInit | physical.AggregateMerge) -> bool:
-    """Whether it aggregates joined windows from partial aggregates of their keys, and never makes the joined rows."""
-    if not isinstance(node, physical.AggregateInit):
-        return False
-    keys = tuple((key.name, key.expression) for key in node.keys)
-    try:
-        return bool(eager_aggregation(keys, initial_items(node), node.input).tree.joins)
-    except FlatError:
-        return False
+    return all(item.aggregate.function in EXACT for item in node.items)
 
 
 def _repeats(node: physical.Node) -> bool:

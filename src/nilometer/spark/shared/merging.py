@@ -40,7 +40,7 @@ def merged(results: Sequence[RoundResult]) -> RoundResult:
         for name, (panes, book) in result.left.items():
             others, books = whole.left.get(name, (None, QueryLedger()))
             own = None if panes is None else _own(result, name, panes, part, len(results))
-            whole.left[name] = None if own is None else {**(others or {}), **own}, books + book
+            whole.left[name] = (None if own is None else {**(others or {}), **own}), books + book
         if result.panes is not None:
             saved = {} if whole.panes is None else whole.panes
             for name, panes in result.panes.items():

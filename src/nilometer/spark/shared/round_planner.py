@@ -1,7 +1,8 @@
 """Plans the rounds of a pipeline from record headers and changes: which stretches of the logs each group reads next.
 
-A group whose query waits for a version of a table reads nothing. A group stands at one place of its streams' logs. Groups that come to the same place of the same streams become one. A
-query that is behind has a group of its own and holds up nobody: each group reads up to `max_rows` rows in a round.
+A group stands at one place of its streams' logs. Groups that come to the same place of the same streams become one. A query
+that is behind has a group of its own and holds up nobody: each group reads up to `max_rows` rows in a round. A group whose
+query waits for a version of a table reads nothing.
 """
 
 from __future__ import annotations
