@@ -2,7 +2,7 @@
 
 A round of a thousand filters has a thousand answers, accounts and watermarks. Pickled one by one they cost more than the
 round itself. Their numbers are therefore packed into arrays, and the answers that are parts of a shared frame into one list
-of places in it.
+of places in it. Frames travel as Arrow: Polars' own pickling of 125,000 rows takes 8 ms, this 0.5.
 
 >>> from nilometer.spark.shared.packed_results import packed_accounts, unpacked_accounts
 >>> unpacked_accounts(packed_accounts({"hot": QueryLedger(5, 3, 2), "cold": QueryLedger(5, 0, 5)}))["hot"]
@@ -23,11 +23,14 @@ import polars as pl
 from nilometer.algebra.identity_map import IdentityMap
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.part import Part, Rows
+from nilometer.operators.frames import from_bytes, to_bytes
 
 Numbers = npt.NDArray[np.int64]
 Accounts = tuple[list[str], Numbers]
 Watermarks = dict[int | None, list[str]]
-Answers = tuple[list[pl.DataFrame], list[str], Numbers, dict[str, list[Rows]]]
+Place = tuple[int, int, int]
+"""A part of a frame: the frame's number, the part's beginning and height."""
+Answers = tuple[list[bytes], list[str], Numbers, dict[str, list[Place | int]]]
 _COUNTS = attrgetter(*(field.name for field in fields(QueryLedger)))
 _WIDTH = len(fields(QueryLedger))
 
@@ -58,33 +61,59 @@ def unpacked_watermarks(packed: Watermarks) -> dict[str, int | None]:
 
 
 def packed_answers(answers: Mapping[str, list[Rows]]) -> Answers:
-    """The shared frames; the queries whose whole answer is one part of such a frame, each with the frame's number and the
-    part's beginning and height; and the other answers as they are."""
-    numbers, frames = IdentityMap[pl.DataFrame, int](), list[pl.DataFrame]()
-    names, places, others = list[str](), list[tuple[int, int, int]](), dict[str, list[Rows]]()
+    """The frames; the queries whose whole answer is one part of a frame, each with its place; and the other answers, as places
+    and numbers of frames."""
+    frames = _Frames()
+    names, places, others = list[str](), list[Place](), dict[str, list[Place | int]]()
     for name, rows in answers.items():
         part = rows[0]
         if len(rows) == 1 and isinstance(part, Part):
-            number = numbers.get(part.frame)
-            if number is None:
-                number = numbers[part.frame] = len(frames)
-                frames.append(part.frame)
             names.append(name)
-            places.append((number, part.start, part.height))
+            places.append(frames.place(part))
         else:
-            others[name] = rows
-    return frames, names, np.array(places, dtype=np.int64).reshape(len(places), 3), others
+            others[name] = [
+                frames.place(each) if isinstance(each, Part) else frames.number(each) for each in rows
+            ]
+    return frames.data, names, np.array(places, dtype=np.int64).reshape(len(places), 3), others
+
+
+class _Frames:
+    """The bytes of the frames so far. Each is written once."""
+
+    def __init__(self) -> None:
+        self.data: list[bytes] = []
+        self._numbers = IdentityMap[pl.DataFrame, int]()
+
+    def number(self, frame: pl.DataFrame) -> int:
+        """The number of a frame."""
+        number = self._numbers.get(frame)
+        if number is None:
+            number = self._numbers[frame] = len(self.data)
+            self.data.append(to_bytes(frame))
+        return number
+
+    def place(self, part: Part) -> Place:
+        """The place of a part."""
+        return self.number(part.frame), part.start, part.height
 
 
 def unpacked_answers(packed: Answers) -> dict[str, list[Rows]]:
     """The answers by name. Parts of one frame are parts of one frame again."""
-    frames, names, places, others = packed
+    data, names, places, others = packed
+    frames = [from_bytes(each) for each in data]
     widths = [frame.width for frame in frames]
+
+    def part(place: Place | list[int]) -> Part:
+        number, start, height = place
+        return Part(frames[number], start, height, widths[number])
+
     found: dict[str, list[Rows]] = {
-        name: [Part(frames[number], start, height, widths[number])]
-        for name, (number, start, height) in zip(names, places.tolist(), strict=True)
+        name: [part(place)] for name, place in zip(names, places.tolist(), strict=True)
     }
-    return found | others
+    return found | {
+        name: [frames[each] if isinstance(each, int) else part(each) for each in rows]
+        for name, rows in others.items()
+    }
 
 
 def packed(state: Mapping[str, Any]) -> dict[str, Any]:

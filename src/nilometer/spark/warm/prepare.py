@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import importlib
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 MODULES = (
     "encodings.idna",  # of any socket
@@ -22,6 +25,17 @@ MODULES = (
     "nilometer.spark.stage",
 )
 
+KERNELS = (
+    "nilometer.log.checksum",
+    "nilometer.kernels.codes",
+    "nilometer.kernels.entries",
+    "nilometer.kernels.slice_cover",
+    "nilometer.kernels.sliding",
+    "nilometer.kernels.window_table",
+    "nilometer.kernels.hash_index",
+)
+"""The compiled functions of logs, windows and joins."""
+
 
 def prepare() -> None:
     """Import what every query needs. No thread pool is started, since a forked process would lack its
@@ -36,3 +50,26 @@ def prepare() -> None:
     # 80 ms.
     gc.collect()
     gc.freeze()
+
+
+def kept_code() -> Iterator[None]:
+    """Load the machine code of the kernels that Numba has kept from earlier runs, a function with each step. A forked process
+    then has it, where it would take 5 to 20 ms for each function that a query uses."""
+    from numba.core.dispatcher import Dispatcher
+
+    for name in KERNELS:
+        for function in vars(importlib.import_module(name)).values():
+            if isinstance(function, Dispatcher) and function.__module__ == name:
+                for signature in _kept(function):
+                    function.compile(signature)
+                    yield
+    gc.freeze()
+
+
+def _kept(function: Any) -> list[Any]:
+    """The signatures for which code is kept that this machine can run."""
+    with suppress(AttributeError, OSError):  # another version of Numba, a place that cannot be read
+        cache = function._cache
+        index, codegen = cache._cache_file._load_index(), function.targetctx.codegen()
+        return [key[0] for key in index if key == cache._index_key(key[0], codegen)]
+    return []

@@ -20,25 +20,35 @@ import socket
 import sys
 import traceback
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
-from nilometer.spark.warm.prepare import prepare
+from nilometer.spark.warm.prepare import kept_code, prepare
 from nilometer.spark.warm.stub import LENGTH, STANDARD
 
 HASH_SEED = "PYTHONHASHSEED"
 PATIENCE = 10.0
 """Seconds that a stub has to send its request."""
+IDLE = 100
+"""Milliseconds without a request, after which there is time for other work."""
+DONE = object()
 
 
-def serve(listener: socket.socket, seed: str | None) -> None:
-    """Fork for each request, until the input ends."""
+def serve(listener: socket.socket, seed: str | None, work: Iterator[None]) -> None:
+    """Fork for each request, until the input ends. Between requests, do a step of the work, while there is any."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is the driver's
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for children here
     poll = select.poll()
     poll.register(0, select.POLLIN)
     poll.register(listener, select.POLLIN)
+    waiting: int | None = IDLE
     while True:
-        if any(number == 0 for number, _ in poll.poll()):
+        ready = poll.poll(waiting)
+        if not ready:
+            done = next(work, DONE) is DONE
+            waiting = None if done else IDLE
+            continue
+        if any(number == 0 for number, _ in ready):
             return
         line, _ = listener.accept()
         line.settimeout(PATIENCE)
@@ -146,7 +156,7 @@ def main() -> None:
     queue.
     """
     prepare()
-    serve(socket.socket(fileno=int(sys.argv[1])), os.environ.get(HASH_SEED))
+    serve(socket.socket(fileno=int(sys.argv[1])), os.environ.get(HASH_SEED), kept_code())
 
 
 if __name__ == "__main__":
