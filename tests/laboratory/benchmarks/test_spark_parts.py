@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,14 @@ import pytest
 from nilometer.errors import ConfigurationError
 from nilometer.laboratory.benchmarks.spark import Options, Report, data, table
 from nilometer.laboratory.benchmarks.spark.answers import before, difference
+from nilometer.laboratory.benchmarks.spark.bench import whole_run_targets
 from nilometer.laboratory.benchmarks.spark.latency import percentiles
 from nilometer.laboratory.benchmarks.spark.live_writer import APPENDED, write_live
 from nilometer.laboratory.benchmarks.spark.micro_batches import schema, write
 from nilometer.laboratory.benchmarks.spark.plots import plot
 from nilometer.laboratory.benchmarks.spark.report import STOCK, Comparison, Floor, Latency, StateSize, Target
 from nilometer.laboratory.benchmarks.spark.state_size import targets
+from nilometer.laboratory.benchmarks.spark.workloads import named
 from nilometer.log import LogDirectory
 
 
@@ -148,6 +151,16 @@ def test_table() -> None:
     assert "state of hop over 24 simulated hours" in text
     grown = StateSize("hop", (1.0, 2.0, 2.0, 2.0), (), (1.0, 1.0, 1.0, 3.0), 24)
     assert [target.met for target in targets((grown,))] == [True, False]
+
+
+def test_targets_of_whole_runs() -> None:
+    peers = {STOCK: (9.0,), "Flink": (6.0, 8.0), "Flink, its job": (1.0,)}
+    hop = replace(report().comparisons[0], peers=peers)
+    found = {target.claim: target for target in whole_run_targets([named("hop60x5")], [hop])}
+    assert [(claim.rpartition(" ")[2], each.measured, each.met) for claim, each in found.items()] == [
+        ("Flink", 3.5, False),
+        ("Spark", 4.5, True),
+    ]
 
 
 def test_pictures(tmp_path: Path) -> None:

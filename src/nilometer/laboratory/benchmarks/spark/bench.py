@@ -26,6 +26,8 @@ CURVES = ("batches", "fleet", "floor", "state", "latency", "pipelines")
 PARTS = (*(workload.name for workload in WORKLOADS), *CURVES)
 NEWEST = 10.0
 """How many times as fast as Spark with its newest join state the keyed join must be, in whole runs."""
+FLINK = 5.0
+"""How many times as fast as PyFlink each question must be, in whole runs: Flink has no micro-batches."""
 QUICK = 20
 """The factor by which a quick run has fewer readings; each side then runs once."""
 
@@ -80,7 +82,7 @@ def _report(bench: Bench, options: Options, master: str) -> Report:
         many.many_queries(bench) if options.wants("pipelines") else (),
     )
     targets = (
-        *_targets(workloads, compared),
+        *whole_run_targets(workloads, compared),
         *micro_batch_targets((*compared, *found.batch_sizes)),
         *floors.targets(found.floors),
         *latency_targets(found.latencies),
@@ -94,17 +96,19 @@ def _latency(bench: Bench, quick: bool) -> tuple[Latency, ...]:
     return latency(bench, seconds=8.0, warming=3.0) if quick else latency(bench)
 
 
-def _targets(workloads: Iterable[Workload], compared: Iterable[Comparison]) -> tuple[Target, ...]:
+def whole_run_targets(workloads: Iterable[Workload], compared: Iterable[Comparison]) -> tuple[Target, ...]:
+    """How many times as fast as its peers a question must be from its text to its last answer."""
     from nilometer.laboratory.benchmarks.spark.peers.settings import NEW_JOIN_STATE
 
     compared = tuple(compared)
-    newest = tuple(
-        Target(f"{each.title}, times as fast as {NEW_JOIN_STATE}", each.times(NEW_JOIN_STATE) or 0.0, NEWEST)
+    others = tuple(
+        Target(f"{each.title}, whole runs, times as fast as {peer}", each.times(peer) or 0.0, limit)
         for each in compared
-        if NEW_JOIN_STATE in each.peers
+        for peer, limit in ((NEW_JOIN_STATE, NEWEST), ("Flink", FLINK))
+        if peer in each.peers
     )
-    return newest + tuple(
-        Target(f"{each.title}, times as fast as stock Spark", each.times() or 0.0, workload.times)
+    return others + tuple(
+        Target(f"{each.title}, whole runs, times as fast as stock Spark", each.times() or 0.0, workload.times)
         for workload, each in zip(workloads, compared, strict=True)
         if workload.times is not None
     )

@@ -1,8 +1,12 @@
 """Flink and Pathway with the same questions, if they are installed: `nilometer bench spark --peers`.
 
 Each is a script of its own (flink_peer.py, pathway_peer.py) that imports nothing of ours, so that it can run
-in its own environment. The interpreter is `NILOMETER_FLINK_PYTHON` or `NILOMETER_PATHWAY_PYTHON`, else this
-one. Both read the same readings as CSV files (their wheels do not read Parquet) and write files. Each runs
+in its own environment:
+
+    python3.11 -m venv /tmp/flink && /tmp/flink/bin/pip install apache-flink    # 850 MB; it needs Java 11 or 17
+    NILOMETER_FLINK_PYTHON=/tmp/flink/bin/python ./nilo bench spark --peers
+
+The interpreter is `NILOMETER_FLINK_PYTHON` or `NILOMETER_PATHWAY_PYTHON`, else this one. Both read the same readings as CSV files (their wheels do not read Parquet) and write files. Each runs
 once to warm up, in the measured process. They have no micro-batches.
 """
 
@@ -25,6 +29,7 @@ from nilometer.laboratory.benchmarks.spark.report import Comparison
 from nilometer.laboratory.benchmarks.spark.workloads import Workload
 
 SCRIPTS = {"Flink": "flink_peer.py", "Pathway": "pathway_peer.py"}
+PACKAGES = {"Flink": "apache-flink", "Pathway": "pathway"}
 NOT_INSTALLED, NOT_ASKED = 3, 4
 """The exit codes of a script whose engine is not installed, or that has no form of the question."""
 PATIENCE = 1_800.0
@@ -64,7 +69,8 @@ def _run(
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     if done.returncode == NOT_INSTALLED:
         bench.say(
-            f"{name} is not installed; NILOMETER_{name.upper()}_PYTHON names an interpreter that has it"
+            f"{name} is not installed in {python}: pip install {PACKAGES[name]} into an environment of its own, and set"
+            f" NILOMETER_{name.upper()}_PYTHON to its interpreter"
         )
         return None
     if done.returncode == NOT_ASKED:
