@@ -160,6 +160,9 @@ def settings_of(session: SparkSession, job: Job) -> Iterator[None]:
             session.conf.set(key, earlier or settings[key])
 
 
+PROCESS_DIED = "a Python process of Spark died at its work"
+
+
 def error_of(text: str) -> NilometerError:
     """The cause behind Spark's error text: one of our errors, if the text carries one."""
     ours = found_in(text)
@@ -167,7 +170,7 @@ def error_of(text: str) -> NilometerError:
         return ours
     if DIED.search(text):
         return ResourceError(
-            "a Python process of Spark died at its work",
+            PROCESS_DIED,
             detail="the system ends a process that needs too much memory",
             hint="use smaller micro-batches (max_rows in nilometer.toml, or NILOMETER_SPARK__MAX_ROWS=100000), or more memory",
         )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from nilometer.errors import NilometerError
+from nilometer.spark.faults import CarriedError, found_in
 from nilometer.spark.shared.changes import Change, ChangeWriter
 from nilometer.spark.shared.pipeline_run import Take
 from nilometer.spark.shared.round_work import _FLOWS, RoundWork, run_and_leave, take_result
@@ -74,6 +75,8 @@ class InProcessRun:
                 self._give(number, len(tasks))
         except NilometerError as error:
             self.failure, self.active = error, False
+        except CarriedError as error:
+            self.failure, self.active = found_in(str(error)), False
         finally:
             self._pumping = False
 

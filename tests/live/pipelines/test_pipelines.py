@@ -12,12 +12,16 @@ import pytest
 from live.pipelines.in_process import RUNS, pump, without_spark
 from log.logs import CrashError, FailAt, no_space
 from nilometer.engine import Database, connect
+from nilometer.errors import InternalError, NilometerError, ResourceError
 from nilometer.live.kept_answers import kept_answers
 from nilometer.live.outside import Outside
 from nilometer.live.roster import Roster
 from nilometer.live.station import Station
 from nilometer.log.failpoints import Failpoint
 from nilometer.plan.reference import same_answer
+from nilometer.spark.running import PROCESS_DIED
+from nilometer.spark.shared.graph_flow import GraphFlow
+from nilometer.spark.shared.rounds import Round, RoundResult
 from nilometer.spark.shared.ways import why_whole
 from nilometer.types import MINUTE
 
@@ -209,6 +213,40 @@ def test_a_query_that_fails_stops_alone(tmp_path: Path) -> None:
         assert station.queries["huge"].failure is not None
         assert "SP_ACQUIRE" in station.analysis("hot") or "FILTER" in station.analysis("hot")
     check(database, ["hot"])
+
+
+@pytest.mark.parametrize(
+    "error", [InternalError("of no query"), ResourceError(PROCESS_DIED)], ids=["error", "death"]
+)
+def test_a_pipeline_that_fails_again_and_again_is_divided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: NilometerError
+) -> None:
+    """The query that ruins every run is alone in the end: it stops, or tries on if its process dies. The others lose nothing."""
+    run = GraphFlow.run
+
+    def ruined(flow: GraphFlow, round_: Round) -> RoundResult:
+        if round_.rows and "bad" in flow._members:
+            raise error
+        return run(flow, round_)
+
+    monkeypatch.setattr(GraphFlow, "run", ruined)
+    now = [START]
+
+    def clock() -> int:
+        now[0] += MINUTE
+        return now[0]
+
+    names = ["hot", "means", "both", "tops", "before"]
+    database = field(tmp_path, names)
+    database.execute(f"CREATE QUERY bad STARTING AT BEGINNING AS {QUERIES['all']}")
+    write(tmp_path, 0, 20)
+    with Station(database, tmp_path, None, Outside(clock=clock)) as station:
+        Roster(station, database.catalog.queries(), on="spark").begin()
+        station.run(lambda: pump() or all(station.queries[name].finished for name in names))
+        failures = [name for name, live in station.queries.items() if live.failure]
+        assert failures == ([] if isinstance(error, ResourceError) else ["bad"])
+        assert any(live.apart for live in station.queries.values())
+    check(database, names)
 
 
 def test_a_query_that_holds_up_the_others_gets_a_pipeline_of_its_own(

@@ -336,7 +336,6 @@ class Pipeline:
     def _note(self, result: RoundResult) -> None:
         """Note what the station shows."""
         self.rounds += 1
-        self.tries = 0
         self.way = result.way
         for spent in result.spent:
             self.dear = self.dear or dearest(spent.times, spent.busy, spent.elapsed)
@@ -355,7 +354,10 @@ class Pipeline:
                 query.fresh.extend(rows)
         with self._told:
             self._changed |= {*result.books, *result.answers}
-        self._moved_since_save |= any(self.offsets.get(g) != at for g, at in result.offsets.items())
+        if any(self.offsets.get(group) != at for group, at in result.offsets.items()):
+            self._moved_since_save = True
+            # Not after any round: a run begins with one that reads nothing new, even if it fails at the next reading.
+            self.tries = 0
         self.offsets |= result.offsets
         if result.panes is not None:
             for name, panes in result.panes.items():

@@ -298,12 +298,16 @@ class Pipelines:
 
     def _revive(self, pipeline: Pipeline) -> None:
         """Begin another run of a pipeline whose run has ended."""
+        from nilometer.spark.running import PROCESS_DIED
+
         failure = pipeline.failure
         if failure is None or self._clock() < pipeline.retry_at:
             return
         for query in pipeline.queries.values():
             query.live.trouble = failure.message
-        if isinstance(failure, ResourceError):
+        # A full disk is nobody's fault. That a process dies may be one query's.
+        passes = isinstance(failure, ResourceError)
+        if passes and (failure.message != PROCESS_DIED or len(pipeline.queries) == 1):
             pipeline.restart()
         elif len(pipeline.queries) > 1:
             if pipeline.tries >= TRIES:
