@@ -23,6 +23,7 @@ from nilometer.laboratory.fuzz.run import fuzz
 from nilometer.laboratory.fuzz.targets import Target
 from nilometer.language import ast, parse
 from nilometer.live import audit
+from nilometer.server.application import document_of
 from nilometer.server.confinement import Confinement
 from nilometer.server.problems import ForbiddenError
 from nilometer.server.settings import HttpSettings
@@ -114,6 +115,11 @@ def test_every_route_and_role(tmp_path: Path) -> None:
     with served(tmp_path, settings=HttpSettings("0.0.0.0", 0)) as server:
         routes = _flat(server.application.routes)
         assert routes == set(ROLES), "a route without a role in this table, or the reverse"
+        for path, operations in document_of(server.application)["paths"].items():
+            for method, operation in operations.items():
+                needed = ROLES[(method.upper(), path.replace("{path}", "{path:path}"))]
+                said = operation.get("security")
+                assert said == (None if needed is None else [{"token": [needed.value]}, {}]), (method, path)
         for (method, path), needed in ROLES.items():
             for held, secret in {None: None, **tokens}.items():
                 status = _status(

@@ -14,9 +14,9 @@ from starlette.exceptions import HTTPException
 
 from nilometer.errors import NilometerError
 from nilometer.server import problems
-from nilometer.server.docs_page import page_of
+from nilometer.server.docs_page import POLICY, page_of
 from nilometer.server.guard import Guard
-from nilometer.server.roles import READ
+from nilometer.server.roles import READ, roles_of
 from nilometer.server.routes import (
     alerts,
     ask,
@@ -112,8 +112,7 @@ def make_application(desk: Desk) -> FastAPI:
 
     @root.get("/docs", dependencies=[READ], include_in_schema=False)
     async def docs() -> HTMLResponse:
-        policy = "default-src 'none'; style-src 'unsafe-inline'"
-        return HTMLResponse(page_of(document_of(application)), headers={"Content-Security-Policy": policy})
+        return HTMLResponse(page_of(document_of(application)), headers={"Content-Security-Policy": POLICY})
 
     application.include_router(root)
     application.include_router(api)
@@ -134,6 +133,10 @@ def document_of(application: FastAPI) -> dict[str, Any]:
         schemas |= described.pop("$defs", {}) | {model.__name__: described}
     document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     document["security"] = [{"token": []}, {}]
+    for path, method, role in roles_of(application.routes):
+        operation = document["paths"].get(path.replace("{path:path}", "{path}"), {}).get(method.lower())
+        if operation is not None:
+            operation["security"] = [{"token": [str(role)]}, {}]  # on loopback nobody needs a token
     return document
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 from fastapi import Depends
@@ -36,6 +36,19 @@ def _check(role: Role) -> Callable[[HTTPConnection], Awaitable[None]]:
         check(connection.scope, role)
 
     return checking
+
+
+def roles_of(routes: Iterable[Any]) -> Iterator[tuple[str, str, Role]]:
+    """The role that each method of each path needs, if it needs one."""
+    found = {check: role for role, check in _CHECKS.items()}
+    for route in routes:
+        inner = getattr(getattr(route, "original_router", None), "routes", None)
+        if inner is not None:
+            yield from roles_of(inner)
+        for needed in getattr(route, "dependencies", None) or ():
+            role = found.get(needed.dependency)
+            if role is not None:
+                yield from ((route.path, method, role) for method in getattr(route, "methods", None) or ())
 
 
 _CHECKS = {role: _check(role) for role in Role}
