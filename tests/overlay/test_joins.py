@@ -146,3 +146,13 @@ def test_rows_that_are_sent_again_are_not_overdue() -> None:
         network.at(25 * SECOND, lambda address=address: network.crash(address))  # type: ignore[misc]
     assert scene.run() == scene.expected
     assert sum(peer.joining.overdue for peer in network.peers.values()) == 0
+
+
+def test_rows_that_a_home_sends_again_in_its_next_life_are_not_overdue() -> None:
+    """It does not know which of them it had sent; the owners have dropped them since, and their results with them."""
+    scene = Scene(PAIR, peers=5, seed=2, settings=Settings(slack=4 * SECOND), seconds=40)
+    network = scene.network
+    network.at(25 * SECOND, lambda: network.crash("p0"))
+    network.at(30 * SECOND, lambda: scene.restart("p0"))
+    assert scene.run() == scene.expected
+    assert sum(peer.joining.overdue for peer in network.peers.values()) == 0

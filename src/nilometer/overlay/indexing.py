@@ -117,7 +117,7 @@ class Indexing:
         for index, uses in self._uses_of(stream):
             rows = source.since(min(use.flow.start for use in uses))
             if rows.height:
-                self._index(home, index, uses, rows)
+                self._index(home, index, uses, rows, again=True)
 
     def end(self, stream: str) -> None:
         """No question needs the stream any more."""
@@ -156,7 +156,7 @@ class Indexing:
 
     def changed(self, start: int | None) -> None:
         """The questions have changed; one of them takes readings from `start` on."""
-        before = {index: len(uses) for index, uses in self._uses.items()}
+        known = {index: len(uses) for index, uses in self._uses.items()}
         self._uses = {}
         for flow in self._peer.flows.values():
             for at in range(len(flow.plan.inputs)):
@@ -166,10 +166,14 @@ class Indexing:
             return
         for stream, home in self._homes.items():
             for index, uses in self._uses_of(stream):
-                if len(uses) != before.get(index):
+                if len(uses) != known.get(index):
                     rows = home.source.since(start)
                     if rows.height:
-                        self._index(home, index, uses, rows)
+                        # An earlier life of this peer may have sent the first of them. If not, they are in time all the same:
+                        # the watermark that it said stays below them.
+                        before = pl.col(TIME) <= home.reached.gap_from
+                        self._index(home, index, uses, rows.filter(before), again=True)
+                        self._index(home, index, uses, rows.filter(~before))
 
     def tick(self) -> None:
         """Send what was withheld for streams that are heard again."""
@@ -180,7 +184,7 @@ class Indexing:
                     continue
                 del home.withheld[index]
                 if uses:
-                    self._index(home, index, uses, home.source.since(earliest), back=True)
+                    self._index(home, index, uses, home.source.since(earliest), back=True, again=True)
             if not self._peer.settings.replicas:
                 horizon = home.reached.watermark
                 self._sent = [one for one in self._sent if one[1].get_column(TIME).max() >= horizon - one[2]]  # type: ignore[operator]
@@ -194,7 +198,7 @@ class Indexing:
                 known = [reached.get(one, INT_MINIMUM) for flow in flows for one in flow.streams]
                 reach = max(flow.plan.reach for flow in flows)
                 since = max(min(known) - 2 * (reach + self._peer.settings.slack), INT_MINIMUM)
-                self._index(home, index, uses, home.source.since(since), arc=arc)
+                self._index(home, index, uses, home.source.since(since), again=True, arc=arc)
 
     def silent_inputs(self, flow: Flow) -> dict[int, Reached]:
         """The inputs of a flow whose streams are silent."""
@@ -249,6 +253,7 @@ class Indexing:
         rows: pl.DataFrame,
         *,
         back: bool = False,
+        again: bool = False,
         arc: Owned | None = None,
     ) -> None:
         place, _, column = index.split("\n")
@@ -264,7 +269,7 @@ class Indexing:
             chosen = chosen.filter(arc(keys.to_numpy()))
         self._peer.books.indexed += chosen.height
         for start in range(0, chosen.height, BATCH):
-            self._peer.routes.put(index, chosen.slice(start, BATCH), again=arc is not None)
+            self._peer.routes.put(index, chosen.slice(start, BATCH), again=again)
 
     def _wanted(self, home: _Home, index: str, use: Use, rows: pl.DataFrame, *, back: bool) -> pl.DataFrame:
         flow, at = use.flow, use.at
