@@ -32,11 +32,12 @@ CREATE VIEW evidence AS
          AVG(exp(least(dot(e.spectrum, t.weights) - t.rate * e.seconds, 500.0))) AS ratio
   FROM exposures e, templates t GROUP BY e.id, e.seconds, e.bursts, t.label;
 
--- 5. Decided, by Wald's bounds for errors of 1 %: hazard if something is there, safe if nothing is, else more data.
+-- 5. Decided, by Wald's bounds for errors of 1 %: hazard if something is there, safe if nothing is, else more data. The
+--    label is the likeliest one, and NULL (none) for a safe box.
 CREATE VIEW decided AS
   SELECT id, CASE WHEN ln(AVG(ratio)) >= 4.595 THEN 'hazard' WHEN ln(MAX(ratio)) <= -4.595 THEN 'safe' ELSE 'more' END
-         AS decision, ARG_MAX(label, ratio) AS label, ln(MAX(ratio)) AS evidence, MAX(seconds) AS seconds,
-         MAX(bursts) AS bursts
+         AS decision, CASE WHEN ln(MAX(ratio)) > -4.595 THEN ARG_MAX(label, ratio) END AS label,
+         ln(MAX(ratio)) AS evidence, MAX(seconds) AS seconds, MAX(bursts) AS bursts
   FROM evidence GROUP BY id;
 
 -- What is to come: the counts a second to be expected in each bin, the mean of a Gamma posterior whose prior is worth ten

@@ -19,6 +19,7 @@ def test_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(verdicts) == {
         "lines",
         "labels by counts",
+        "none",
         "false alarms",
         "time to decision",
         "upcoming spectra",
