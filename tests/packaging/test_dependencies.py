@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 EXTRAS_ONLY = {
     "spark": ("spark",),
-    "laboratory": ("spark",),
+    "laboratory": ("spark", "server"),
     "engine": ("spark",),
     "live": ("spark",),
     "server": ("server",),
