@@ -33,28 +33,29 @@ from nilometer.types import SECOND
 def naive(
     times: list[int], costs: Costs, window: int, rebuilds: list[int], queue: int, draws: list[float]
 ) -> tuple[list[bool], list[float]]:
-    """A server that looks at everything in its join, whenever it begins with a tuple. A new join has only what was in the
-    window when it was made, though older tuples may still wait."""
-    joined: list[int] = []
+    """A server that looks at everything that was ever served, whenever it begins with a tuple."""
+    served: list[int] = []
     done: list[float] = []
     waiting: list[int] = []
     dropped = set()
     free, left = 0.0, list(rebuilds)
+
+    def held(since: int) -> int:
+        return sum(times[one] >= since for one in served)
 
     for place in range(len(times) + 1):
         now = times[place] if place < len(times) else float("inf")
         while waiting and max(free, times[waiting[0]]) < now:
             free = max(free, times[waiting[0]])
             while left and left[0] <= free:
-                made = left.pop(0)
-                joined = [one for one in joined if one >= made - window]
-                free += len(joined) * costs.at(len(joined) / 2)
+                size = held(left[0] - window)
+                free += size * costs.at(size / 2)
+                left.pop(0)
             if free >= now:
                 break
             first = waiting.pop(0)
-            time = times[first]
-            free += costs.at(sum(one >= time - window for one in joined))
-            joined.append(time)
+            free += costs.at(held(times[first] - window))
+            served.append(first)
             done.append(free)
         if place < len(times):
             if len(waiting) == queue:
