@@ -62,3 +62,39 @@ def test_sentences_and_rows(
     monkeypatch.setattr("shutil.which", lambda _: None)
     code, _, err = call(monkeypatch, capsys, "field", *data, "--animate", str(tmp_path / "a.mp4"))
     assert "an MP4 is written by ffmpeg, which is not here" in err
+
+
+def test_sensors_without_a_place_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "schema.sql").write_text(SCHEMA)
+    rows = [f"2026-03-01T06:0{minute}:00Z,{sensor},50" for minute in range(3) for sensor in (1, 2, 3, 8)]
+    (tmp_path / "air.csv").write_text("\n".join(["time,id,pm25", *rows]) + "\n")
+    code, out, _ = call(monkeypatch, capsys, "field", "--data", str(tmp_path))
+    assert code == 0
+    first, second = out.splitlines()
+    assert first.startswith("smoke: 3 sensors")
+    assert second == "smoke: 1 sensor has no place, and takes no part"
+
+
+def test_sensors_that_move_are_drawn_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "schema.sql").write_text(
+        "CREATE STREAM bus (speed FLOAT, at POINT) PUSHED EXPECT EVERY 1 MINUTE COORDINATES 'm';"
+        "CREATE PHENOMENON crawl ON bus.speed BELOW 5 RANGE 2 MINUTES NEIGHBOURS WITHIN 60 M LOCATED AT at;"
+    )
+    rows = [
+        f"2026-03-01T06:0{minute}:00Z,{bus},2,{'' if bus == 9 and minute == 3 else f'{10 * bus + 40 * minute} 0'}"
+        for minute in range(4)
+        for bus in (1, 2, 3, 9)
+    ]
+    (tmp_path / "bus.csv").write_text("\n".join(["time,id,speed,at", *rows]) + "\n")
+    data = ("--data", str(tmp_path))
+    code, out, err = call(monkeypatch, capsys, "field", *data, "--plot", str(tmp_path / "map.svg"))
+    assert code == 0, err
+    assert out.splitlines()[0].startswith(
+        "crawl: 3 sensors, 2 to 2, around (140, 0) m, since 3 min, moving east"
+    )
+    assert out.splitlines()[1:] == ["crawl: 1 sensor has no place, and takes no part"]
+    assert "<svg" in (tmp_path / "map.svg").read_text()

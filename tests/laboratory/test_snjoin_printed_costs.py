@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 
 import numpy as np
@@ -15,13 +16,13 @@ from nilometer.laboratory.reproductions.snjoin_rivals import WINDOW
 central = import_module("nilometer.laboratory.reproductions.snjoin_central")
 
 
+@pytest.mark.parametrize("results", [total, product])
+@pytest.mark.parametrize("join", [outer_mjoin, snjoin])
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row.streams))
-def test_a_full_window_costs_what_the_formulas_say(row) -> None:  # type: ignore[no-untyped-def]
-    for results in (total, product):
-        for join in (lambda each: outer_mjoin(each, results), lambda each: snjoin(each, results=results)):
-            costs = printed_costs(row, join)
-            assert costs.at(row.streams * 1_000) == pytest.approx(join(row))
-            assert np.all(np.diff(costs.each) >= 0), "fewer readings cost less"
+def test_a_full_window_costs_what_the_formulas_say(row, join, results) -> None:  # type: ignore[no-untyped-def]
+    costs = printed_costs(row, partial(join, results=results))
+    assert costs.at(row.streams * 1_000) == pytest.approx(join(row, results=results))
+    assert np.all(np.diff(costs.each) >= 0), "fewer readings cost less"
 
 
 def test_snjoin_keeps_more_readings_where_there_is_no_time_for_all() -> None:

@@ -43,6 +43,29 @@ NEIGHBOURS = (
     "NEIGHBOURS BY near",
     "NEIGHBOURS WITHIN 0",
 )
+REGIONS = ("", "", "", "REGION CONCAVE 0.3", "REGION HULL BUFFER {reach}", "REGION CONCAVE 0 BUFFER {reach}")
+VALUES = {
+    "INT": (None, 0, 1, 2, 3, 4, 5),
+    "FLOAT": (
+        None,
+        0.0,
+        -0.0,
+        1.0,
+        2.0,
+        2.5,
+        3.0,
+        0.1,
+        0.2,
+        4.0,
+        5.0,
+        -1.5,
+        float("nan"),
+        float("inf"),
+        float("-inf"),
+    ),
+    "STRING": (None, "", "a", "b", "A/b", "ä"),
+    "BOOLEAN": (None, True, False),
+}
 COORDINATES = {
     "": ("1", "1.5", "2"),
     "COORDINATES 'm'": ("1", "150 CM", "2 M"),
@@ -55,17 +78,19 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
     """Coordinates, a type of values, a query, readings and pairs of neighbours."""
     coordinates = draw(st.sampled_from(sorted(COORDINATES)))
     reach = draw(st.sampled_from(COORDINATES[coordinates]))
-    kind = draw(st.sampled_from(("INT", "FLOAT")))
+    kind = draw(st.sampled_from(("INT", "INT", "FLOAT", "FLOAT", "STRING", "BOOLEAN")))
+    numbers = kind in ("INT", "FLOAT")
     parts = [
-        f"ON air.v {draw(st.sampled_from(LIKENESSES))}",
+        f"ON air.v {draw(st.sampled_from(LIKENESSES)) if numbers else 'EQUAL'}",
         f"RANGE {draw(st.integers(1, 9))} SECONDS SLIDE {draw(st.integers(1, 3))} SECONDS",
         draw(st.sampled_from(("", "STRENGTH 1", "STRENGTH 2"))),
         draw(st.sampled_from(NEIGHBOURS)).format(reach=reach),
         draw(st.sampled_from(("", "MEMBERS 1", "MEMBERS 3"))),
         draw(st.sampled_from(("", f"CONTINUE WITHIN {reach}"))),
         draw(st.sampled_from(("", "", "PRECISION 1 SPEED 2 PER 1 SECOND STEADY 3 GROWTH 1", "GROWTH 0"))),
+        draw(st.sampled_from(REGIONS)).format(reach=reach),
         "LOCATED AT place",
-        draw(st.sampled_from(("", "WHERE v <> 4"))),
+        draw(st.sampled_from(("", "WHERE v <> 4" if numbers else "WHERE id <> 4"))),
     ]
     if not draw(st.integers(0, 3)):
         # By the readings that a sensor has, as it may be asked often or rarely.
@@ -77,7 +102,7 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
     if "NEIGHBOURS WITHIN 0" not in text and "NEIGHBOURS WITHIN" in text and draw(st.booleans()):
         function = draw(st.sampled_from(("PREDICT", "ARRIVALS")))
         return coordinates, kind, f"SELECT * FROM {function}({text}, 7 SECONDS)", *readings_of(draw, kind)
-    if not draw(st.integers(0, 3)):
+    if numbers and not draw(st.integers(0, 3)):
         # A summary whose windows leave nothing out.
         parts[1] = f"RANGE {draw(st.integers(2, 4))} SECONDS SLIDE 1 SECOND"
         own = draw(st.sampled_from(("", " EVERY 2 SECONDS", " CELLS 1", " CELLS 2")))
@@ -98,11 +123,11 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
 
 def readings_of(draw: Any, kind: str) -> tuple[list[dict[str, Any]], list[tuple[int, int]]]:
     """Readings, and pairs of neighbours."""
-    steps = st.tuples(
+    steps: Any = st.tuples(
         st.integers(0, 2),
         st.integers(0, 2),
         st.integers(1, 5),
-        st.sampled_from((None, 0, 1, 2, 3, 4, 5)),
+        st.sampled_from(VALUES[kind]),
         st.integers(0, 24),
     )
     time, readings = 0, []
@@ -115,7 +140,7 @@ def readings_of(draw: Any, kind: str) -> tuple[list[dict[str, Any]], list[tuple[
             {
                 "time": max(0, time - back) * SECOND,
                 "id": sensor,
-                "v": float(value) if kind == "FLOAT" and value is not None else value,
+                "v": value,
                 "place": place,
             }
         )

@@ -16,7 +16,7 @@ import polars as pl
 from nilometer.algebra.places import WGS84, Place, distance
 from nilometer.algebra.prediction import Course
 from nilometer.algebra.table_function import Frame
-from nilometer.algebra.table_functions.phenomena import growth_of
+from nilometer.algebra.table_functions.phenomena import NEAR, growth_of
 from nilometer.errors import ConfigurationError
 from nilometer.language.print_expressions import identifier
 from nilometer.pictures.field_map import Outlook
@@ -55,15 +55,21 @@ class Field:
     metres: float
     names: dict[int | str, str]
     growth: float
+    unplaced: int = 0
+    """Sensors that had sent and have no place, where NEIGHBOURS WITHIN needs one: they take no part."""
 
     @property
     def sentences(self) -> list[str]:
-        """A sentence for each phenomenon, or one that says that there is none."""
-        if not self.rows:
-            return [
-                f"{self.name}: nothing is going on: {len(self.heard):,} sensors, no group of them {self.likeness}"
-            ]
-        return [self._sentence(row) for row in self.rows]
+        """A sentence for each phenomenon, or one that says that there is none; and one on sensors without a place."""
+        found = [self._sentence(row) for row in self.rows] or [
+            f"{self.name}: nothing is going on: {len(self.heard):,} sensors, no group of them {self.likeness}"
+        ]
+        if self.unplaced:
+            sensors = "1 sensor has" if self.unplaced == 1 else f"{self.unplaced:,} sensors have"
+            found.append(
+                f"{self.name}: {sensors} no place, and {'takes' if self.unplaced == 1 else 'take'} no part"
+            )
+        return found
 
     def _sentence(self, row: Mapping[str, Any]) -> str:
         unit = "" if self.unit is None else f" {self.unit}"
@@ -217,6 +223,7 @@ def _field(database: Database, name: str, at: int | None, look: Look) -> Field:
         scale,
         names,
         growth_of(node.call),
+        len(heard - places.keys()) if node.call[NEAR] is not None else 0,
     )
 
 
@@ -231,10 +238,8 @@ def _places(
     text = f"SELECT time, id, {identifier(name)} AS place FROM {identifier(alias)}"
     read = database.sql(text).run("gateway").given
     assert isinstance(read, pl.DataFrame), "the gateway gives frames"
-    known = read.filter(pl.col("time") <= tick, pl.col("place").is_not_null()).sort(
-        "time", maintain_order=True
-    )
-    last = known.group_by("id", maintain_order=True).last()
+    known = read.filter(pl.col("time") <= tick).sort("time", maintain_order=True)
+    last = known.group_by("id", maintain_order=True).last().drop_nulls("place")
     return {sensor: (place["x"], place["y"]) for sensor, place in last.select("id", "place").iter_rows()}
 
 

@@ -258,9 +258,11 @@ class Query:
 
             lines += memory_notes(self.optimized.plan, self._context())
         if any(isinstance(node, logical.TableFunction) and node.call.function.defined for node in nodes):
+            from nilometer.optimizer.guided_notes import guided_notes
             from nilometer.optimizer.phenomenon_state import phenomenon_notes
 
             lines += phenomenon_notes(self.physical, self._context())
+            lines += guided_notes(self.optimized.plan)
         streams = [node.stream for node in nodes if isinstance(node, logical.Acquire)]
         if any(is_of_peers(stream) for stream in streams):
             from nilometer.overlay.ways import peer_notes

@@ -10,6 +10,7 @@ above a tuple's own, which is the least it has there, at the cost that was measu
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -26,7 +27,7 @@ LEVELS, TUPLES = 64, 12_800
 
 
 class Tree:
-    """The tree of hash-merge joins."""
+    """The tree of hash-merge joins, left-deep: a tuple is at half of the levels on the average."""
 
     rebuilt = True
 
@@ -70,6 +71,17 @@ class OneTable:
         return probes.partners
 
 
+class BalancedTree(OneTable):
+    """A tree of as few levels as there can be. The paper says "a binary tree", and not of what form. A tuple has a
+    partial result at each level, and no probe is charged: its partners' lists cost what SNJoin's cost."""
+
+    rebuilt = True
+
+    def __init__(self, streams: int, entry: float) -> None:
+        super().__init__(walked=True)
+        self.charged = entry * math.ceil(math.log2(streams))
+
+
 def joins(entry: float) -> dict[str, Callable[[int], Join]]:
     """By the name in the tables, a function that makes the join over a number of streams."""
     return {
@@ -77,6 +89,7 @@ def joins(entry: float) -> dict[str, Callable[[int], Join]]:
         "outer MJoin": OuterMJoin,
         "SNJoin": lambda _streams: OneTable(walked=True),
         "factorised": lambda _streams: OneTable(walked=False),
+        "balanced tree": lambda streams: BalancedTree(streams, entry),
     }
 
 

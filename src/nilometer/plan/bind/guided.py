@@ -7,7 +7,6 @@ reaches beyond the phenomenon is refused, because then answers would be missing 
 
 from __future__ import annotations
 
-from nilometer.algebra.table_function import FunctionCall
 from nilometer.algebra.table_functions import phenomena as words
 from nilometer.expressions import Call, ColumnReference, Expression, Literal, conjunction, transform
 from nilometer.language import ast
@@ -31,7 +30,7 @@ def prove_guided(scope: Scope, select: ast.Select, where: tuple[Expression, ...]
         )
     alias, told = scope.guided
     leaves = [node for node in logical.walk_plan(told) if isinstance(node, logical.Acquire)]
-    wanted = _class(told.call, told.input)
+    wanted = class_of(told)
     if wanted is None:
         scope.context.fail(
             f"GUIDED BY {name}: readings of {told.call['LIKENESS']} have no range that WHERE could lie in",
@@ -39,7 +38,7 @@ def prove_guided(scope: Scope, select: ast.Select, where: tuple[Expression, ...]
             hint="GUIDED BY takes phenomena defined by ABOVE, BELOW or BETWEEN; INSIDE(...) takes all",
         )
     weak = bare(wanted, leaves[0].alias)
-    strong = conjunction([_plain(bare(part, alias)) for part in where])
+    strong = conjunction([plain(bare(part, alias)) for part in where])
     if strong is None or not implies(strong, weak):
         asked = "all readings" if strong is None else f"readings with {strong}"
         scope.context.fail(
@@ -51,8 +50,9 @@ def prove_guided(scope: Scope, select: ast.Select, where: tuple[Expression, ...]
         )
 
 
-def _class(call: FunctionCall, readings: logical.Node) -> Expression | None:
+def class_of(told: logical.TableFunction) -> Expression | None:
     """The condition that a reading counts for the phenomenon; None where it is no range of values."""
+    call, readings = told.call, told.input
     column = call.columns[0]
     value = ColumnReference(column, readings.schema[column].type.plain)
     given = call[str(call["LIKENESS"])]
@@ -77,6 +77,8 @@ def _class(call: FunctionCall, readings: logical.Node) -> Expression | None:
                 parts = [bare(part, alias) for part in parts]
             case logical.Project(input, items):
                 parts = [_before(part, items) for part in parts]
+            case logical.Acquire(predicate=predicate) if predicate is not None:
+                return conjunction((*parts, predicate))
             case _:
                 return conjunction(parts)
         readings = input
@@ -92,7 +94,7 @@ def _before(condition: Expression, items: tuple[logical.Projection, ...]) -> Exp
     return transform(condition, change)
 
 
-def _plain(condition: Expression) -> Expression:
+def plain(condition: Expression) -> Expression:
     """The condition, where a whole number that is compared as FLOAT is compared as it is."""
 
     def change(part: Expression) -> Expression:

@@ -53,7 +53,7 @@ def _current(database: Database, name: str, at: str | None, followed: FollowedPh
     look = followed.look if moment is None else None
     (field,) = describe_field(database, moment, name, look)
     features = []
-    for row, sentence in zip(field.rows, field.sentences if field.rows else (), strict=True):
+    for row, sentence in zip(field.rows, field.sentences, strict=False):
         properties = {name: value for name, value in row.items() if name != "region"}
         properties |= {name: format_time(row[name]) for name in ("time", "born")}
         features.append(
@@ -70,5 +70,6 @@ def _current(database: Database, name: str, at: str | None, followed: FollowedPh
         "time": format_time(field.tick),
         "coordinates": field.coordinates,
         "sentences": field.sentences,
+        "unplaced": field.unplaced,
         "features": features,
     }
