@@ -1,8 +1,10 @@
-"""Contract tests for authors of functions and units: `check_function(f, ...)` and `check_unit(MyUnit)`.
+"""Contract tests for authors of functions, units and adapters: `check_function(f, ...)`, `check_unit(MyUnit)` and
+`check_adapter(make, ...)`.
 
 They run the code in this process, on random columns of a fixed seed, and raise an AssertionError that says which law it
 breaks. A function's value depends on its own row alone. A unit gives the same rows however they are cut into batches,
-with its state saved and taken back in between; one that says `by_source` also if each sensor has a unit of its own.
+with its state saved and taken back in between; one that says `by_source` also if each sensor has a unit of its own. An
+adapter gives rows in the stream's columns, loses none that it numbers, and ends for good.
 
 >>> from nilometer.workers.example_unit import Differences
 >>> check_unit(Differences, 0.5)
@@ -15,16 +17,28 @@ AssertionError: rows 0 to 0 alone have other values than among the others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from time import time_ns
 from typing import Any
 
 import numpy as np
 
+from nilometer.algebra.table_functions.unit import type_named
+from nilometer.catalog.address import Address
+from nilometer.catalog.extents import Stream, stream_columns
+from nilometer.ingest.adapters.adapter import Adapter, ReadResult, Status
+from nilometer.ingest.adapters.registry import Maker
+from nilometer.operators.frames import dtype
+from nilometer.types import Column
 from nilometer.workers.child import DTYPES, ContractError, taken
 
-__all__ = ["check_function", "check_unit"]
+__all__ = ["check_adapter", "check_function", "check_unit"]
 
+READS = 200
+"""So many times an adapter is asked."""
+PATIENCE = 0.05
+"""A source that pushes has so many seconds for each."""
 ROWS = 60
 SOURCES = 4
 SECOND = 1_000_000
@@ -72,6 +86,70 @@ def check_unit(unit: Any, *numbers: float, ids: str = "INT", seed: int = 0) -> N
         assert _equal(together, sorted(alone, key=lambda row: row[0])), (
             "it says by_source, but sensors depend on each other"
         )
+
+
+def check_adapter(make: Maker, url: str, columns: Mapping[str, str]) -> int:
+    """Check an adapter, by a source at this address that gives readings of these columns (`{"x": "FLOAT"}`) soon. Returns how
+    many readings it gave.
+
+    Its clock begins at the present moment and goes a second further with every read, so that a paced source need not be waited
+    for. It is opened twice: the second time with what a log would have, if the source numbers its readings.
+    """
+    declared = tuple(Column(name, type_named(text)) for name, text in columns.items())
+    stream = Stream("checked", stream_columns(declared), url=url)
+    consumed: dict[str, int] = {}
+    numbered = received = 0
+    for result in _results(make, stream, {}):
+        received += result.received
+        if result.sequence is not None:
+            before = consumed.get(result.part, 0)
+            assert result.sequence == before, (
+                f"a result has the sequence {result.sequence}, and {before} readings of the part '{result.part}' came before it"
+            )
+            consumed[result.part] = before + result.received
+            numbered += result.received
+    assert received, f"no reading came in {READS} reads"
+    assert numbered in (0, received), "some results have a sequence, and others have none"
+    if numbered:
+        again = sum(
+            result.received
+            for result in _results(make, stream, consumed)
+            if result.sequence is not None and result.sequence < consumed.get(result.part, 0)
+        )
+        assert not again, f"{again} readings came again that `resume` said are in the log"
+    return received
+
+
+def _results(make: Maker, stream: Stream, consumed: Mapping[str, int]) -> list[ReadResult]:
+    """What an adapter gives until it ends, or is asked no more. Each result keeps the contract by itself."""
+    now = [time_ns() // 1_000]
+    assert stream.url is not None
+    adapter = make(stream, Address.parse(stream.url), lambda: now[0], "check")
+    assert isinstance(adapter, Adapter), f"it makes a {type(adapter).__name__}, which is no Adapter"
+    wanted = {column.name: dtype(column.type) for column in stream.columns}
+    found: list[ReadResult] = []
+    adapter.open()
+    if consumed:
+        adapter.resume(consumed)
+    for _ in range(READS):
+        result = adapter.read()
+        assert isinstance(result, ReadResult), f"read gives a {type(result).__name__}, not a ReadResult"
+        assert dict(result.rows.schema) == wanted, f"its rows have {dict(result.rows.schema)}, not {wanted}"
+        assert result.received or result.presences or result.status is not Status.NEW_VALUE, (
+            "NEW_VALUE comes without a reading"
+        )
+        assert not (result.received and result.status is Status.NO_VALUE), "NO_VALUE comes with readings"
+        found.append(result)
+        if result.handle is not None:
+            adapter.acknowledge(result.handle)
+        if result.status is Status.END:
+            break
+        now[0] += SECOND
+        if not result.received and adapter.wake is not None:
+            adapter.wake.wait(PATIENCE)
+    adapter.close()
+    adapter.close()
+    return found
 
 
 def _column(random: np.random.Generator, text: str, rows: int) -> Any:
