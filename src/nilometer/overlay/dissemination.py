@@ -5,6 +5,7 @@
 So n - 1 messages reach n peers, at most ceil(log2 n) deep in a full ring. Where a child is dead, its range goes to the
 next live peer after it. Besides, whoever knows a notice passes it on to one peer of its view in every period, until it
 has tried all of them: fingers, successors and predecessor, since fingers alone do not reach everybody (algorithms 6.3).
+One that was not reached is tried again once it is in the view again, as after a partition.
 
 The law: a notice has an `id`, and a peer acts on it once. It is kept until its time `until`, so that one that comes
 late, such as a query that was dropped, is known.
@@ -55,6 +56,7 @@ class Dissemination:
         self.pulled = False
         """Whether the notices of the ring are known, so that rows can be taken."""
         self._told = 0
+        self._view: set[int] = set()
 
     def publish(self, notice: dict[str, Any]) -> None:
         """Tell all peers, this one first."""
@@ -89,8 +91,10 @@ class Dissemination:
             return
         self._told = now
         view = self._chord.view
+        grown = not self._view.issuperset(peer.id for peer in view)
+        self._view = {peer.id for peer in view}
         for known in self.known.values():
-            if not known.tells:
+            if not (known.tells or grown):
                 continue
             left = [peer for peer in view if peer.id not in known.tried]
             known.tells = bool(left or not view)
@@ -109,6 +113,11 @@ class Dissemination:
                     self.outbox.append((found.owner, message))
 
             self._chord.find((peer.id + 1) % (1 << self._chord.bits), give)
+
+    def failed(self, peer: Contact) -> None:
+        """A peer is not reached: it has to be told again, all that it may have missed, once it is."""
+        for known in self.known.values():
+            known.tried.discard(peer.id)
 
     def take(self) -> list[tuple[Contact, Message]]:
         """The messages to be sent."""

@@ -186,7 +186,8 @@ class Indexing:
                 if uses:
                     self._index(home, index, uses, home.source.since(earliest), back=True, again=True)
             if not self._peer.settings.replicas:
-                horizon = home.reached.watermark
+                # It takes a while until a failure is noticed.
+                horizon = home.reached.watermark - self._peer.settings.slack
                 self._sent = [one for one in self._sent if one[1].get_column(TIME).max() >= horizon - one[2]]  # type: ignore[operator]
 
     def send_again(self, arc: Owned) -> None:

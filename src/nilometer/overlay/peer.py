@@ -374,6 +374,8 @@ class Peer:
                 flow = self.flows.setdefault(plan.identity, Flow(plan, self.settings.most_rows))
                 flow.queries[query.id] = query
                 self.indexing.changed(query.start)
+                # We may hear of it late, and have joined for others what it wants, too.
+                self.joining.results_again(query.id)
             case "tally" if notice["id"] not in self.dropped:
                 try:
                     tally = self._tally_of(notice)
@@ -407,6 +409,7 @@ class Peer:
     def _failed(self, peer: Contact, messages: list[Message]) -> None:
         self.routes.forget(peer)
         self.chord.failed(peer)
+        self.notices.failed(peer)
         if not self.settings.replicas:
             self.books.lost += self.indexing.lost_with(peer)
         for message in messages:
