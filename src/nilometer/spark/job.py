@@ -28,6 +28,7 @@ from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.plan import physical
 from nilometer.spark.layout import Fragment, Layout, lay_out
 from nilometer.spark.packing import Address, keys_of
+from nilometer.spark.records import columns_read
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,7 @@ class Job:
     @cached_property
     def columns(self) -> dict[str, frozenset[str]]:
         """The columns of each stream that are read, in lower case: those of the plan, and time and id."""
-        wanted: dict[str, set[str]] = {name: {"time", "id"} for name in self.streams}
-        for node in physical.walk_plan(self.plan):
-            if isinstance(node, physical.SpAcquire):
-                names = {column.name.lower() for column in node.columns + node.reads}
-                wanted[node.stream.name.lower()] |= names
-        return {name: frozenset(names) for name, names in wanted.items()}
+        return columns_read([self.plan], self.streams)
 
     @cached_property
     def logs(self) -> dict[str, StreamLog]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import polars as pl
@@ -14,6 +14,7 @@ from nilometer.log.record import Header, RecordKind, records_in
 from nilometer.log.schema import Unpacker
 from nilometer.log.segment import Damage, SegmentId
 from nilometer.operators.frames import dtypes
+from nilometer.plan import physical
 from nilometer.types import Schema
 
 
@@ -46,3 +47,15 @@ def runs_of(
             yield header.greatest_time if header.kind == RecordKind.HEARTBEAT else reached_by(header, stream)
     if batches:
         yield unpacker.frame(batches)
+
+
+def columns_read(plans: Iterable[physical.Node], streams: Iterable[str]) -> dict[str, frozenset[str]]:
+    """The columns of each of these streams that are read, all in lower case: those of the plans, and time and id."""
+    wanted = {name: {"time", "id"} for name in streams}
+    for plan in plans:
+        for node in physical.walk_plan(plan):
+            if isinstance(node, physical.SpAcquire):
+                wanted[node.stream.name.lower()] |= {
+                    column.name.lower() for column in node.columns + node.reads
+                }
+    return {name: frozenset(names) for name, names in wanted.items()}

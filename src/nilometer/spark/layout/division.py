@@ -16,7 +16,7 @@ on the clock alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from nilometer.algebra import Collection, JoinKind
@@ -102,6 +102,15 @@ def _together(parts: Iterable[_Found]) -> _Found:
 def is_leaf(node: physical.Node) -> bool:
     """Whether its rows come from elsewhere: from a reader, or through an exchange."""
     return isinstance(node, physical.Exchange) or in_reader(node)
+
+
+def leaves(plan: physical.Node) -> Iterator[physical.Node]:
+    """The leaves of a plan, from left to right."""
+    if is_leaf(plan):
+        yield plan
+        return
+    for child in plan.inputs:
+        yield from leaves(child)
 
 
 # ---- anything may decide on the bucket -------------------------------------------------------------------------------

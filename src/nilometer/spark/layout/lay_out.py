@@ -19,7 +19,7 @@ from nilometer.expressions import Expression
 from nilometer.plan import physical
 from nilometer.plan.explain.text import print_parameters
 from nilometer.spark.layout.combining import combined_above_part, combining
-from nilometer.spark.layout.division import Division, UndividedError, divide_plan, is_leaf
+from nilometer.spark.layout.division import Division, UndividedError, divide_plan, is_leaf, leaves
 from nilometer.spark.layout.fragments import Fragment, Layout, received
 from nilometer.spark.layout.grid import Grid
 from nilometer.spark.layout.lifting import lifted
@@ -89,9 +89,8 @@ class _Cutting:
 
     def add(self, plan: physical.Node, division: Division | None, stage: int) -> int:
         """Cut a plan above its leaves; without a division it runs in one bucket."""
-        leaves = sum(1 for _ in _leaves(plan))
         nothing: _Keys = ((), None)
-        keys = iter([nothing] * leaves)
+        keys = iter([nothing] * sum(1 for _ in leaves(plan)))
         if division is not None:
             keys = iter(list(zip(division.leaves, division.copying, strict=True)))
         inputs: list[int] = []
@@ -123,11 +122,3 @@ class _Cutting:
         fragment = self.fragments[number] = replace(self.fragments[number], keys=own, copying=copying)
         inputs.append(number)
         return physical.Exchange(fragment.plan, fragment.keys)
-
-
-def _leaves(plan: physical.Node) -> Iterator[physical.Node]:
-    if is_leaf(plan):
-        yield plan
-        return
-    for child in plan.inputs:
-        yield from _leaves(child)

@@ -23,7 +23,7 @@ from nilometer.errors import InternalError
 from nilometer.log import LogDirectory, StreamLog, failpoints
 from nilometer.plan import physical
 from nilometer.spark.admission import Piece
-from nilometer.spark.records import runs_of
+from nilometer.spark.records import columns_read, runs_of
 from nilometer.spark.shared.changes import Analyze, Hold, Join, Leave, Member, Refresh, Save
 from nilometer.spark.shared.rounds import Round, RoundResult, Spent, Stretch
 from nilometer.spark.shared.ways import as_part, home_of, of_part, share_of, why_whole
@@ -265,14 +265,8 @@ class GraphFlow:
     def _read_columns(self) -> dict[str, frozenset[str]]:
         """The columns of each stream that some query reads, in lower case."""
         if self._columns is None:
-            wanted: dict[str, set[str]] = {name: {"time", "id"} for name in self._streams}
-            for member in self._members.values():
-                for node in physical.walk_plan(member.plan):
-                    if isinstance(node, physical.SpAcquire):
-                        wanted[node.stream.name.lower()] |= {
-                            column.name.lower() for column in node.columns + node.reads
-                        }
-            self._columns = {name: frozenset(names) for name, names in wanted.items()}
+            plans = (member.plan for member in self._members.values())
+            self._columns = columns_read(plans, self._streams)
         return self._columns
 
     # ---- the result --------------------------------------------------------------------------------------------------

@@ -87,6 +87,8 @@ class RoundResult:
         The queries whose state here is that of one part.
     works
         How long each query has computed so far, and with how many others it shares operators; only of few.
+    missed
+        The earlier rounds that a task has run again, because another process had run them.
     """
 
     number: int
@@ -105,6 +107,7 @@ class RoundResult:
     divided: frozenset[str] = frozenset()
     spent: tuple[Spent, ...] = ()
     milliseconds: float = 0.0
+    missed: int = 0
     way: str = ""
 
     def __getstate__(self) -> dict[str, Any]:

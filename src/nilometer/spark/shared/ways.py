@@ -10,7 +10,7 @@ answers for its own sources. Any other query is in one part, which sees all rows
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -22,7 +22,7 @@ from nilometer.dataflow.sources import Extents
 from nilometer.operators.logic import ID
 from nilometer.operators.value_hashes import hashes_of_rows
 from nilometer.plan import physical
-from nilometer.spark.layout.division import UndividedError, divide_plan, is_leaf
+from nilometer.spark.layout.division import UndividedError, divide_plan, leaves
 from nilometer.spark.layout.rewriting import source_columns
 from nilometer.spark.settings import SparkSettings
 from nilometer.spark.shared.changes import Panes
@@ -42,19 +42,11 @@ def why_whole(plan: physical.Node) -> str | None:
         return f"{error.node.operator} {error.reason}"
     if division.sensors or any(division.copying):
         return "it is not divided by equal keys of rows alone"
-    sources = [source_columns(leaf) for leaf in _leaves(plan)]
+    sources = [source_columns(leaf) for leaf in leaves(plan)]
     for keys in zip(*division.leaves, strict=True):
         if all(getattr(key, "name", None) in columns for key, columns in zip(keys, sources, strict=True)):
             return None
     return "its keys are not the sources"
-
-
-def _leaves(plan: physical.Node) -> Iterator[physical.Node]:
-    if is_leaf(plan):
-        yield plan
-        return
-    for child in plan.inputs:
-        yield from _leaves(child)
 
 
 def home_of(name: str, parts: int) -> int:
