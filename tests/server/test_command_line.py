@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nilometer.cli.main import application
-from nilometer.errors import ConfigurationError, ResourceError
+from nilometer.errors import ConfigurationError, DataError, NilometerError, ResourceError
 from nilometer.server import http_server
 from nilometer.server.settings import HttpSettings, parse_address
 from nilometer.server.tokens import Tokens
@@ -55,6 +55,20 @@ def test_serving_for_a_moment(field: Path) -> None:
         application, ["serve", "--data", str(field), "--http", "127.0.0.1:0", "--seconds", "0.1"]
     )
     assert "HTTP at http://127.0.0.1:" in done.stderr
+
+
+def test_serving_an_empty_directory(tmp_path: Path) -> None:
+    """A newcomer has none of the files: streams are declared in the dashboard. Without HTTP nobody could."""
+    words = ["serve", "--data", str(tmp_path), "--seconds", "0.1"]
+    with pytest.raises(DataError, match=r"no schema\.sql"):
+        run(*words)
+    done = CliRunner().invoke(application, [*words, "--http", "127.0.0.1:0"])
+    assert "HTTP at http://127.0.0.1:" in done.stderr
+    assert "was empty" in done.stderr
+    assert (tmp_path / "schema.sql").read_text() == ""
+    with pytest.raises(NilometerError):
+        run("serve", "--data", str(tmp_path / "nothing"), "--http", "127.0.0.1:0")
+    assert not (tmp_path / "nothing").exists()
 
 
 def test_options_that_make_no_sense(field: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nilometer.cli.console import message
 from nilometer.cli.live import SecondsOption, WhenFullOption
 from nilometer.cli.options import CatalogOption, DataOption, ForceOption, JsonOption, LiveHostOption
 from nilometer.cli.run import ToOption, own
@@ -121,6 +122,8 @@ def serve(
     Example: nilometer serve --data field/ --peer 127.0.0.1:7002 --join 127.0.0.1:7001 --key-file ring.key
     """
     settings = _settings(http, tls_cert, tls_key, tuple(allow_root or ()), tuple(allow_host or ()), mqtt)
+    if settings is not None and data is not None:
+        _begin_in_an_empty_directory(Path(data))
     own(
         data,
         catalog,
@@ -136,6 +139,15 @@ def serve(
         http=settings,
         peer=_peer(peer, join, key_file, peer_name or Path(data or ".").resolve().name, replicas, peer_rows),
     )
+
+
+def _begin_in_an_empty_directory(folder: Path) -> None:
+    """Those who reach the server declare what is to be there, so nothing has to be there before."""
+    if folder.is_dir() and not any(folder.iterdir()):
+        (folder / "schema.sql").touch()
+        message(
+            f"{folder} was empty, and has an empty schema.sql now: declare streams in the dashboard's editor"
+        )
 
 
 def _peer(
