@@ -43,6 +43,15 @@ def test_sentences_and_rows(
     _, out, _ = call(monkeypatch, capsys, "field", *data, "--at", "2026-03-01T06:01:00Z", "--json")
     row = json.loads(out)
     assert (row["size"], row["time"], row["members"]) == (3, "2026-03-01T06:01:00Z", [1, 2, 3])
+    _, out, _ = call(monkeypatch, capsys, "field", *data, "--geojson")
+    collection = json.loads(out)
+    (feature,) = collection["features"]
+    assert collection["type"] == "FeatureCollection"
+    assert feature["geometry"]["type"] == "Polygon"
+    assert [30.0, 0.0] in feature["geometry"]["coordinates"][0]
+    assert feature["properties"]["sentence"] == collection["sentences"][0]
+    code, _, err = call(monkeypatch, capsys, "field", *data, "--geojson", "--json")
+    assert "exclude each other" in err
     code, _, err = call(monkeypatch, capsys, "field", *data, "--phenomenon", "fog")
     assert code != 0
     assert "no phenomenon 'fog'" in err

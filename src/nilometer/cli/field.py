@@ -30,6 +30,12 @@ def field(
         str | None, typer.Option("--phenomenon", help="Only this one; default: all that are declared.")
     ] = None,
     json: JsonOption = False,
+    geojson: Annotated[
+        bool,
+        typer.Option(
+            "--geojson", help="Print the phenomena with their regions as GeoJSON, a collection a line."
+        ),
+    ] = False,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw a map: PNG, SVG or PDF.")] = None,
     animate: Annotated[
         Path | None,
@@ -48,13 +54,18 @@ def field(
 
     Example: nilometer field --data campfire/ --at 2018-11-09T04:00Z --plot smoke.png
 
+    Example: nilometer field --data campfire/ --geojson > smoke.geojson
+
     Example: nilometer field --server http://gateway:7654
     """
     from nilometer.engine.field import describe_field
+    from nilometer.engine.field_geojson import field_geojson
     from nilometer.errors import ConfigurationError
     from nilometer.pictures.field_map import animate_field, check_animation, draw_field
     from nilometer.types import format_time
 
+    if json and geojson:
+        raise ConfigurationError("--json and --geojson exclude each other", hint="leave one of them out")
     for path, option in ((plot, "--plot"), (animate, "--animate")):
         if path is not None and server is not None:
             raise ConfigurationError(
@@ -68,13 +79,15 @@ def field(
         from nilometer.cli import remote
 
         with remote.open_server(server, token, data) as there:
-            remote.field(there, at, phenomenon, json=json)
+            remote.field(there, at, phenomenon, json=json, geojson=geojson)
         return
     found = describe_field(database_of(data, catalog), time_of(at), phenomenon)
     if (plot is not None or animate is not None) and len(found) > 1:
         names = ", ".join(each.name for each in found)
         raise ConfigurationError("which phenomenon is drawn?", hint=f"add --phenomenon: one of {names}")
-    for each in found:
+    for each in found if geojson else ():
+        print_json(field_geojson(each))
+    for each in () if geojson else found:
         for row in each.rows if json else ():
             print_json(row | {name: format_time(row[name]) for name in ("time", "born")})
         for sentence in () if json else each.sentences:

@@ -60,7 +60,9 @@ def query(
     message(f"{len(rows)} row{'' if len(rows) == 1 else 's'}")
 
 
-def field(database: RemoteDatabase, at: str | None, phenomenon: str | None, *, json: bool) -> None:
+def field(
+    database: RemoteDatabase, at: str | None, phenomenon: str | None, *, json: bool, geojson: bool = False
+) -> None:
     """Say what is going on, for one phenomenon or for all that are declared."""
     names = [phenomenon] if phenomenon else [one["name"] for one in database.show("PHENOMENA")]
     if not names:
@@ -68,6 +70,9 @@ def field(database: RemoteDatabase, at: str | None, phenomenon: str | None, *, j
     for name in names:
         asked = "" if at is None else f"?{urlencode({'at': at})}"
         found = database.get(f"/api/v1/phenomena/{quote(name, safe='')}/current{asked}")
+        if geojson:
+            print_json(found)
+            continue
         rows = [one["properties"] for one in found["features"]]
         if json:
             print_records(rows, json)

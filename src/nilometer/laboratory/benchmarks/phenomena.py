@@ -144,7 +144,8 @@ def field_of(sensors: int, seconds: int) -> Database:
     places = zip(ids.tolist(), x.tolist(), y.tolist(), strict=True)
     for sensor, across, along in places:
         database.catalog.add_sensor(Sensor(sensor, "air", (across, along)))
-    database.append("air", pl.DataFrame({"time": moments * SECOND, "id": source, "v": values}))
+    times = pl.from_epoch(pl.Series(moments * SECOND), "us").dt.replace_time_zone("UTC")
+    database.append("air", pl.DataFrame({"time": times, "id": source, "v": values}))
     return database
 
 

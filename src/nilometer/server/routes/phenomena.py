@@ -11,13 +11,12 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 from starlette.responses import Response
 
-from nilometer.algebra.geojson import geometry_of
 from nilometer.errors import ConfigurationError
 from nilometer.server.desk import Desk
 from nilometer.server.field.followed_phenomena import FollowedPhenomena
 from nilometer.server.problems import NotFoundError
 from nilometer.server.roles import READ
-from nilometer.types import format_time, parse_time
+from nilometer.types import parse_time
 
 if TYPE_CHECKING:
     from nilometer.engine import Database
@@ -42,6 +41,7 @@ def add(router: APIRouter, desk: Desk) -> None:
 
 def _current(database: Database, name: str, at: str | None, followed: FollowedPhenomena) -> dict[str, Any]:
     from nilometer.engine.field import describe_field
+    from nilometer.engine.field_geojson import field_geojson
 
     if database.catalog.phenomenon(name) is None:
         known = ", ".join(each.name for each in database.catalog.phenomena()) or "none"
@@ -52,24 +52,4 @@ def _current(database: Database, name: str, at: str | None, followed: FollowedPh
         raise ConfigurationError(f"'{at}' is not a time", hint="write such as 2018-11-09T04:00:00Z") from None
     look = followed.look if moment is None else None
     (field,) = describe_field(database, moment, name, look)
-    features = []
-    for row, sentence in zip(field.rows, field.sentences, strict=False):
-        properties = {name: value for name, value in row.items() if name != "region"}
-        properties |= {name: format_time(row[name]) for name in ("time", "born")}
-        features.append(
-            {
-                "type": "Feature",
-                "id": row["id"],
-                "geometry": geometry_of(row["region"]),
-                "properties": properties | {"sentence": sentence},
-            }
-        )
-    return {
-        "type": "FeatureCollection",
-        "name": field.name,
-        "time": format_time(field.tick),
-        "coordinates": field.coordinates,
-        "sentences": field.sentences,
-        "unplaced": field.unplaced,
-        "features": features,
-    }
+    return field_geojson(field)
