@@ -114,11 +114,13 @@ def test_code_that_grows_or_crashes_ends_its_worker_only(monkeypatch: pytest.Mon
     ("name", "returns", "why"),
     [
         ("short", FLOAT, r"it gave an array of the shape \(1,\), not 2 values"),
-        ("text", FLOAT, "it gave <U1 for FLOAT"),
+        ("text", FLOAT, "it gave text for FLOAT"),
         ("twice", INT, "it gave float64 for INT"),
         ("twice", STRING, "it gave float for STRING"),
         ("twice", BOOLEAN, "it gave float64 for BOOLEAN"),
         ("missing", FLOAT, "the module plant has no 'missing'"),
+        ("twise", FLOAT, "the module plant has no 'twise'; did you mean 'twice'?"),
+        ("scaled", FLOAT, "it is declared with 1 argument, and takes v, x"),
         ("not_a_function", FLOAT, "'not_a_function' of plant is no function"),
     ],
 )
@@ -128,8 +130,10 @@ def test_a_declaration_that_is_not_kept(name: str, returns: Type, why: str) -> N
 
 
 def test_a_module_that_is_not_there() -> None:
-    with pytest.raises(DataError, match="nowhere:f failed: ModuleNotFoundError: No module named 'nowhere'"):
+    missing = "nowhere:f failed: ModuleNotFoundError: No module named 'nowhere'"
+    with pytest.raises(DataError, match=missing) as caught:
         check("nowhere:f")
+    assert "put the module into" in str(caught.value.hint)
     with pytest.raises(ConfigurationError, match="'plant' names no function"):
         check("plant")
 

@@ -9,7 +9,9 @@ The process is started as a script, so that it imports no other file of this dir
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import inspect
 import json
 import os
 import resource
@@ -101,7 +103,10 @@ def load(reference: str) -> Callable[..., Any]:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
             if not hasattr(found, part):
-                raise ContractError(f"the module {module} has no '{name}'")
+                near = difflib.get_close_matches(part, dir(found), n=1)
+                raise ContractError(
+                    f"the module {module} has no '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
+                )
             found = getattr(found, part)
         if not callable(found):
             raise ContractError(f"'{name}' of {module} is no function")
@@ -128,6 +133,7 @@ def compute(function: Callable[..., Any], head: dict[str, Any], body: bytes) -> 
     """The values of all rows, which of them are NULL, and which rows fail for which reason."""
     rows, returns = head["rows"], head["returns"]
     columns = columns_of(head["arguments"], rows, body)
+    check_arguments(function, len(columns))
     failed: dict[int, int] = {}
     reasons: list[str] = []
     pieces: dict[int, Any] = {}
@@ -159,6 +165,27 @@ def compute(function: Callable[..., Any], head: dict[str, Any], body: bytes) -> 
     dtype = np.dtype(DTYPES[returns["kind"]])
     values = np.concatenate([value for value, _ in ordered]) if ordered else np.zeros(0, dtype=dtype)
     return reply, np.ascontiguousarray(values, dtype=dtype).tobytes() + nulls.tobytes()
+
+
+def check_arguments(function: Callable[..., Any], given: int) -> None:
+    """Refuse a function that cannot take so many arguments: it would fail for each row."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # one of C has none
+        return
+    try:
+        signature.bind(*range(given))
+    except TypeError:
+        declared = "1 argument" if given == 1 else f"{given} arguments"
+        raise ContractError(f"it is declared with {declared}, and takes {_list(signature)}") from None
+
+
+def _list(signature: inspect.Signature) -> str:
+    """The parameters of a function, by name."""
+    return (
+        ", ".join(map(str, (one.replace(annotation=one.empty) for one in signature.parameters.values())))
+        or "none"
+    )
 
 
 def nothing(returns: dict[str, Any]) -> tuple[Any, Any]:
@@ -198,16 +225,21 @@ def taken(given: Any, rows: int, returns: dict[str, Any]) -> tuple[Any, Any]:
         return _texts(values.astype(object) if values.dtype.kind == "U" else values, hidden)
     if kind == "FLOAT":
         if values.dtype.kind not in "fiub":
-            raise ContractError(f"it gave {values.dtype} for FLOAT")
+            raise ContractError(f"it gave {_named(values.dtype)} for FLOAT")
         values = values.astype(np.float64)
         hidden = hidden | ~np.isfinite(values)
         values = np.where(hidden, 0.0, values)
     elif kind == "BOOLEAN":
         if values.dtype.kind != "b":
-            raise ContractError(f"it gave {values.dtype} for BOOLEAN")
+            raise ContractError(f"it gave {_named(values.dtype)} for BOOLEAN")
     elif values.dtype.kind not in "iub":
-        raise ContractError(f"it gave {values.dtype} for {kind}")
+        raise ContractError(f"it gave {_named(values.dtype)} for {kind}")
     return values.astype(DTYPES[kind]), hidden.any(axis=1) if size else hidden
+
+
+def _named(dtype: Any) -> str:
+    """The type of an array's elements, in words where numpy's name is odd."""
+    return {"U": "text", "S": "bytes", "O": "objects"}.get(dtype.kind, str(dtype))
 
 
 def _texts(values: Any, hidden: Any) -> tuple[list[Any], Any]:

@@ -92,7 +92,11 @@ class Worker:
             case "contract":
                 raise DataError(f"{what} does not keep its declaration: {reply['text']}")
             case _:
-                raise DataError(f"{what} failed: {reply['text']}")
+                missing = reply["text"].startswith("ModuleNotFoundError")
+                raise DataError(
+                    f"{what} failed: {reply['text']}",
+                    hint=_where_modules_are(self.settings) if missing else None,
+                )
 
     def close(self) -> None:
         """End the process."""
@@ -166,6 +170,16 @@ class Worker:
             f"{what} took more than {format_bytes(limit)} of memory, and was stopped",
             hint=f'let it take less, or give it more: memory = "2GB" in {place}',
         )
+
+
+def _where_modules_are(settings: PythonSettings) -> str:
+    path = settings.path
+    place = (
+        f"put the module into {path}"
+        if path
+        else 'put it into a directory, and write path = "functions" in [python] of nilometer.toml'
+    )
+    return f"{place}; or install its package beside nilometer"
 
 
 def _patience() -> float:

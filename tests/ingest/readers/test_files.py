@@ -233,7 +233,10 @@ def test_an_empty_file_and_one_with_a_header_have_no_rows(tmp_path: Path) -> Non
     path = tmp_path / "river.csv"
     path.write_text("time,depth\n")
     assert read_file(path, RIVER).rows() == []
-    assert read(path, RIVER).notes == ("river.csv has no column 'id' (found time, depth): it is NULL",)
+    assert read(path, RIVER).notes == (
+        "river.csv has no column 'id' (found time, depth): it is NULL, so no reading belongs to a sensor; "
+        "`nilometer inspect river.csv` proposes a column for it",
+    )
     for name in ("river.csv", "river.jsonl", "river.parquet"):
         (tmp_path / name).write_text("")
         reading = read(tmp_path / name, RIVER, frozenset({"time"}))

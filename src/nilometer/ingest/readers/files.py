@@ -150,9 +150,16 @@ def _missing(
         near = get_close_matches(column.name.lower(), free, n=1)
         notes.append(
             f"{label} has no column '{form.origin(column.name) or column.name}' (found {', '.join(there)}): it is NULL"
-            + (f"; did you mean '{free[near[0]]}'?" if near else "")
+            + (f"; did you mean '{free[near[0]]}'?" if near else _without_sensors(column, label))
         )
     return tuple(notes)
+
+
+def _without_sensors(column: Column, label: str) -> str:
+    """What a file without ids means, and how to name them."""
+    if column.name.lower() != "id":
+        return ""
+    return f", so no reading belongs to a sensor; `nilometer inspect {label}` proposes a column for it"
 
 
 def _sometimes_missing(label: str, declared: list[Column], rows: pl.DataFrame) -> tuple[str, ...]:
