@@ -40,6 +40,8 @@ def test_every_verb(tmp_path: Path) -> None:
         (listed,) = [json.loads(row) for row in run("streams", "--json").stdout.splitlines()]
         assert listed["name"] == "air"
         assert json.loads(run("streams", "--ledger", "--json").stdout)["appended"] == 3
+        heard = run("sensors", "--stream", "AIR", "--json").stdout.splitlines()
+        assert [json.loads(row)["id"] for row in heard] == ["a1", "a2"]
         assert "high" in run("queries").stdout
         (version,) = [
             json.loads(row) for row in run("queries", "versions", "high", "--json").stdout.splitlines()

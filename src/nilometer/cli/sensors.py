@@ -7,7 +7,14 @@ from typing import Annotated
 import typer
 
 from nilometer.cli.console import message, print_records
-from nilometer.cli.options import CatalogOption, DataOption, JsonOption, database_of
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    JsonOption,
+    ServerOption,
+    TokenOption,
+    database_of,
+)
 
 
 def register(application: typer.Typer) -> None:
@@ -20,16 +27,24 @@ def sensors(
     stream: Annotated[str | None, typer.Option("--stream", help="Only the sensors of this stream.")] = None,
     json: JsonOption = False,
     catalog: CatalogOption = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
     """List the sensors: id, stream, location, attributes.
 
     Example: nilometer sensors --data field/ --stream river
     """
-    database = database_of(data, catalog)
-    records = database.show("SENSORS")
+    if server is not None:
+        from nilometer.cli import remote
+
+        with remote.open_server(server, token, data) as there:
+            records = there.show("SENSORS")
+    else:
+        database = database_of(data, catalog)
+        records = database.show("SENSORS")
+        stream = None if stream is None else database.catalog.stream(stream).name
     if stream is not None:
-        name = database.catalog.stream(stream).name
-        records = [record for record in records if record["stream"] == name]
+        records = [record for record in records if record["stream"].lower() == stream.lower()]
     print_records(records, json)
     if not records:
         message("no sensors are declared; use CREATE SENSOR or COPY SENSORS in schema.sql")

@@ -10,7 +10,14 @@ import typer
 
 from nilometer.cli.console import message
 from nilometer.cli.live import SecondsOption, WhenFullOption
-from nilometer.cli.options import CatalogOption, DataOption, ForceOption, JsonOption, LiveHostOption
+from nilometer.cli.options import (
+    CatalogOption,
+    DataOption,
+    ForceOption,
+    JsonOption,
+    LiveHostOption,
+    MemoryOption,
+)
 from nilometer.cli.run import ToOption, own
 
 if TYPE_CHECKING:
@@ -35,6 +42,7 @@ def serve(
     on: LiveHostOption = "gateway",
     when_full: WhenFullOption = None,
     force: ForceOption = False,
+    memory: MemoryOption = None,  # noqa: ARG001 the option takes effect when it is read
     http: Annotated[
         str | None,
         typer.Option(

@@ -24,6 +24,7 @@ from nilometer.log.writer import BusyError
 if TYPE_CHECKING:
     from nilometer.catalog import QueryDefinition
     from nilometer.live.alerts.alerting import Alerting
+    from nilometer.live.declarations import CompiledQuery
     from nilometer.live.station import Station
 
 LOOK_EVERY = 1.0
@@ -57,6 +58,8 @@ class Roster:
         """Where in its streams' logs a query without answers begins, by its lower-case name (control_log.py)."""
         self.old_texts: dict[str, list[str]] = {}
         """The statements that queries have had since they last ran, by lower-case name. One of them has run."""
+        self.compiled: dict[str, CompiledQuery] = {}
+        """Queries that were planned a moment ago, by lower-case name: none of thousands is planned twice."""
         self.choices: dict[str, Choice] = {}
         """Where the states of these queries come from, as REPLACE QUERY has said, by lower-case name."""
         self.alerting: Alerting | None = None
@@ -90,6 +93,7 @@ class Roster:
         with self.station.together():
             for definition in list(self._definitions.values()):
                 self._keep(definition)
+        self.compiled.clear()
         self.show()
         if alone and len(self._definitions) == 1 and self.refused:
             raise next(iter(self.refused.values()))
@@ -226,7 +230,9 @@ class Roster:
         choice = self.choices.pop(name.lower(), None)
         self.refused.pop(name, None)
         try:
-            query = station.database.sql(definition.text)
+            query = self.compiled.pop(name.lower(), None)
+            if query is None or query.text != definition.text or old:
+                query = station.database.sql(definition.text)
             same = versions_of_same_state(station.database, old, query)
             live = station.install(
                 query,

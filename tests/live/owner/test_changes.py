@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -21,6 +22,7 @@ from nilometer.live.owner.control_log import VERSIONS, ControlLog, Record
 from nilometer.live.owner.owner import Owner
 from nilometer.live.roster import Roster
 from nilometer.log import LogDirectory, Offset
+from nilometer.optimizer import optimize
 
 SUMS = "SELECT id, SUM(x) AS total FROM air [RANGE 4 MINUTES SLIDE 2 MINUTES] GROUP BY id"
 
@@ -149,6 +151,20 @@ def test_a_query_that_is_created_while_nobody_serves_begins_where_the_log_was(tm
     with serving(tmp_path):
         assert len(answered(database, "every", 4)) == 4
     assert [row["x"] for row in connect(tmp_path).answers("every")] == [6.0, 7.0, 7.0, 8.0]
+
+
+def test_a_first_start_plans_each_query_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    field(tmp_path, "".join(f"CREATE QUERY q{n} AS SELECT id, x FROM air WHERE x > {n};\n" for n in range(5)))
+    planned: list[object] = []
+
+    def counted(plan: Any, *more: Any) -> Any:
+        planned.append(plan)
+        return optimize(plan, *more)
+
+    monkeypatch.setattr("nilometer.optimizer.optimize", counted)
+    with serving(tmp_path) as owner:
+        assert owner.submit(lambda: len(owner.station.queries)) == 5
+    assert len(planned) == 5
 
 
 def test_schema_sql_is_the_declared_state(tmp_path: Path) -> None:

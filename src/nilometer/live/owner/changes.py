@@ -167,6 +167,7 @@ class Changes:
         self._finish_drops()
         steps = differences(self.control.adopted, statements_of(script))
         records: list[Record] = []
+        logs: dict[str, StreamLog] = {}
         for step in steps:
             before = self.control.declared.get((step.kind, step.name.lower()))
             if (
@@ -181,7 +182,7 @@ class Changes:
             else:
                 offsets = {} if before is None else before.offsets
                 if step.kind == "QUERY" and before is None:
-                    offsets = self._offsets(step.name)
+                    offsets = self._offsets(step.name, logs)
                 if step.kind == "QUERY" and before is not None and self.roster is not None:
                     self.roster.old_texts.setdefault(step.name.lower(), []).append(before.text)
                 records.append(_dated(step.what, step.kind, step.name, step.text, SCHEMA, offsets))
@@ -480,29 +481,39 @@ class Changes:
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
-    def _offsets(self, name: str) -> dict[str, Offset]:
-        """Where a new query begins: as it says, or now. A file is read from its beginning, also by the second query."""
+    def _offsets(self, name: str, known: dict[str, StreamLog] | None = None) -> dict[str, Offset]:
+        """Where a new query begins: as it says, or now. A file is read from its beginning, also by the second query.
+        `known` logs are not opened again."""
         definition = self.database.catalog.query(name)
         if definition is None:
             return {}
         starting = definition.starting
         start: Start = BEGINNING if isinstance(starting, str) else NOW if starting is None else starting
         query = self.database.sql(definition.text)
-        logs, streams = self._logs(query), physical.streams_of(query.physical)
+        with contextlib.suppress(NilometerError):  # the roster refuses it
+            query = query.standing()
+        if self.roster is not None:
+            self.roster.compiled[name.lower()] = query
+        logs, streams = self._logs(query, known), physical.streams_of(query.physical)
         files = {
             key: log for key, log in logs.items() if streams[key].name.lower() in self.database.data.files
         }
         return offsets_at(logs, start) | (offsets_at(files, BEGINNING) if start == NOW else {})
 
-    def _logs(self, query: CompiledQuery) -> dict[str, StreamLog]:
+    def _logs(self, query: CompiledQuery, known: dict[str, StreamLog] | None = None) -> dict[str, StreamLog]:
         """The logs that a query reads. Those of answers have all answers so far; where nobody runs the queries, they
         are left out, and the next owner begins after what was answered before."""
-        logs, streams = LogDirectory(self.directory), physical.streams_of(query.physical)
+        streams = physical.streams_of(query.physical)
         if self.roster is not None:
             self.roster.station.catch_up(streams)
         else:
             streams = {key: stream for key, stream in streams.items() if not is_answers(stream)}
-        return {key: logs.log(stream) for key, stream in streams.items()}
+        known = {} if known is None else known
+        new = {key: stream for key, stream in streams.items() if key not in known}
+        if new:
+            logs = LogDirectory(self.directory)
+            known.update((key, logs.log(stream)) for key, stream in new.items())
+        return {key: known[key] for key in streams}
 
     def _record(
         self,
