@@ -112,6 +112,8 @@ def fields(draw: Any) -> tuple[str, str, str, list[dict[str, Any]], list[tuple[i
         st.sampled_from(
             (
                 f"SELECT * FROM PHENOMENA({text})",
+                f"SELECT * FROM PHENOMENA({text}) SAMPLE EVERY 4 SECONDS",
+                f"SELECT id, kind, size, LAG(size) AS before FROM PHENOMENA({text})",
                 f"SELECT * FROM CURRENT({text})",
                 f"SELECT kind, COUNT(*) AS n FROM PHENOMENA({text}) [RANGE 5 SECONDS SLIDE 5 SECONDS] p GROUP BY kind",
                 f"ISTREAM SELECT c.id, c.size FROM CURRENT({text}) c",

@@ -285,8 +285,8 @@ class SourceBinder:
             self.context.fail(f"{what} takes a stream, and '{relation.alias}' is {kind}", source)
         return relation
 
-    def of_phenomenon(self, source: ast.FunctionSource) -> Relation:
-        """A function of a phenomenon."""
+    def of_phenomenon(self, source: ast.FunctionSource, *, sampled: bool = False) -> Relation:
+        """A function of a phenomenon. Where the query samples, it samples the function's rows, not the readings."""
 
         def extent(context: Context, extent: ast.ExtentSource, named: set[str]) -> Relation:
             query = ast.Select((ast.SelectItem(ast.Star()),), (extent,), span=source.span)
@@ -301,12 +301,21 @@ class SourceBinder:
             stored = self.context.catalog.extent(beside)
             assert isinstance(stored, Table)
             table = logical.Stored(stored, stored.name, stored.columns)
-        node = self._windowed(source.window, logical.TableFunction(inner.node, call, table))
+        found: logical.Node = logical.TableFunction(inner.node, call, table)
+        if sampled and self.sample is not None:
+            if source.name not in ("PHENOMENA", "MEMBERSHIP"):
+                self.context.fail(
+                    f"SAMPLE EVERY keeps one row of each phenomenon, and {source.name} gives several at a time",
+                    source,
+                    hint="choose rows in WHERE",
+                )
+            found = logical.Sample(found, self.sample)
+        node = self._windowed(source.window, found)
         return Relation(call.alias, node, node.schema.names, source)
 
     def _function(self, source: ast.FunctionSource) -> Relation:
         if TABLE_FUNCTIONS[source.name].defined is not None:
-            return self.of_phenomenon(source)
+            return self.of_phenomenon(source, sampled=True)
         inner = self._stream(source.source, source.name)
         if source.time is not None:
             check_time(self.context, inner, source.time)
