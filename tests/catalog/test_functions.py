@@ -133,7 +133,18 @@ def test_every_function_is_described_and_its_example_calls_it() -> None:
 def test_only_functions_of_numbers_want_them_as_float() -> None:
     wanting = {function.name for function in FUNCTIONS if function.wants_float}
     circle = {"sin", "cos", "tan", "asin", "acos", "atan", "atan2", "degrees", "radians"}
-    assert wanting == circle | {"sqrt", "cbrt", "ln", "log", "log2", "log10", "exp", "power", "point"}
+    assert wanting == circle | {
+        "sqrt",
+        "cbrt",
+        "ln",
+        "log",
+        "log2",
+        "log10",
+        "exp",
+        "power",
+        "point",
+        "vector",
+    }
     assert [f.name for f in FUNCTIONS if f.kind is FunctionKind.SPECIAL] == [
         "lag",
         "delta",

@@ -71,7 +71,8 @@ def write_model(database: Database, statement: ast.CreateModel, text: str) -> No
         raise DataError(
             "a model is fitted to a label and a vector",
             detail=f"the query gives {found}",
-            hint=f"CREATE MODEL {statement.name} FROM (SELECT label, features FROM library) USING TREE",
+            hint=f"CREATE MODEL {statement.name} FROM (SELECT label, features FROM library) USING TREE; "
+            "vector(a, b) makes a vector of numbers",
         )
     rows = [(label, vector) for label, vector in examples.rows if label is not None and vector is not None]
     model = fitted(statement, [label for label, _ in rows], [list(vector) for _, vector in rows])

@@ -47,7 +47,22 @@ def _regridded(_types: tuple[Type, ...], constants: tuple[Any, ...]) -> Type:
     return vector_of(FLOAT, bins)
 
 
+def _of_numbers(types: tuple[Type, ...], _constants: tuple[Any, ...]) -> Type:
+    return vector_of(FLOAT, len(types))
+
+
 VECTORS: Final[tuple[FunctionSignature, ...]] = (
+    FunctionSignature(
+        "vector",
+        FunctionKind.SCALAR,
+        (NUMBER,),
+        always(FLOAT),
+        "a vector of these numbers",
+        "vector(depth, rain)",
+        repeats=True,
+        wants_float=True,
+        shape=_of_numbers,
+    ),
     FunctionSignature(
         "element",
         FunctionKind.SCALAR,

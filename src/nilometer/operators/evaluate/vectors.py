@@ -82,6 +82,11 @@ def _slice(call: Call, operands: Sequence[pl.Expr]) -> pl.Expr:
     return _of_matrices(lambda matrix, *_: matrix[:, start:end], call, operands)
 
 
+def _beside(*columns: Matrix) -> Matrix:
+    found: Matrix = np.hstack(columns).astype(np.float64)
+    return found
+
+
 def _dot(one: Matrix, other: Matrix) -> Matrix:
     found: Matrix = np.einsum("ij,ij->i", one.astype(np.float64), other.astype(np.float64))
     return found
@@ -155,6 +160,7 @@ def elementwise(call: Call) -> Builder | None:
 
 
 VECTORS: dict[str, Builder] = {
+    "vector": lambda call, operands: _of_matrices(_beside, call, operands),
     "element": _element,
     "dot": lambda call, operands: _of_matrices(_dot, call, operands),
     "norm": lambda call, operands: _of_matrices(_norm, call, operands),

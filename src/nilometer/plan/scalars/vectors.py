@@ -26,6 +26,10 @@ def _elementwise(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Ve
     return apply
 
 
+def _of_numbers(*numbers: float) -> Vector | None:
+    return tuple(map(float, numbers)) if all(map(math.isfinite, numbers)) else None
+
+
 def _element(vector: Vector, place: int) -> Any:
     return vector[place] if 0 <= place < len(vector) else None
 
@@ -53,6 +57,7 @@ VECTORS: dict[str, Callable[..., Any]] = {
     "peaks": peaks,
     "classify": classify,
     "field": lambda fields, name: fields[name],
+    "vector": _of_numbers,
     "element": _element,
     "length": len,
     "dot": lambda one, other: math.fsum(float(a) * float(b) for a, b in zip(one, other, strict=True)),
