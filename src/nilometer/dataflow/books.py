@@ -4,8 +4,9 @@
 
 `read` counts the readings of the stream's log that the query was given, including those that were late or
 that a full queue shed. `delivered` counts those that went on to the query's operators, `filtered` those that
-its list of sensors or its condition kept out, `failed` those for which an expression has no value. Garbled readings, readings from the future and duplicates are
-not in the log: the stream's own books count them (dataflow/ledger.py).
+its list of sensors or its condition kept out, `failed` those for which an expression has no value. Garbled
+readings, readings from the future and duplicates are not in the log: the stream's own books count them
+(dataflow/ledger.py).
 """
 
 from __future__ import annotations

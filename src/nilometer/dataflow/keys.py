@@ -1,4 +1,5 @@
-"""The identity of a stream's readings, which is its KEY: its columns, the keys of readings, and the search for duplicates (NULL = NULL).
+"""The identity of a stream's readings, which is its KEY: its columns, the keys of readings, and the search for
+duplicates (NULL = NULL).
 
 The law: of the readings with the same key the first one in log order counts, and the others are its
 duplicates. A reading without a time is no reading and has no key.

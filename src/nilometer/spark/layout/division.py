@@ -7,10 +7,9 @@ join with equal keys, LAG by source, ...) turns "anything" into the vector of it
 translated into terms of the node's inputs (below.py); expressions without an equal there drop out. The
 expressions left at all the leaves are the keys. If none is left, the plan is not divided.
 
-- Evaluations must be the same in every bucket. Those of a window with SLIDE, or over a sensed stream, depend
-on the clock alone.
-  Others are at the ticks that have a row: [NOW] is divided all the same, if no node asks which evaluations
-  there were.
+- Evaluations must be the same in every bucket. Those of a window with SLIDE, or over a sensed stream, depend on
+  the clock alone. Others are at the ticks that have a row: [NOW] is divided all the same, if no node asks which
+  evaluations there were.
 - Tables are in every bucket.
 """
 

@@ -4,9 +4,9 @@ aggregates for each group and evaluation, and a bucket of the second merges them
     stage 1   AGGR_COMBINE · HASH_JOIN        rows -> components of each group, at each evaluation
     stage 2   AGGR_EVAL · AGGR_MERGE          components -> answers
 
-These are the two halves of operators/join_aggregate, on the two sides of an exchange. The components are those that the
-operator adds up in one bucket: sums of INTs in 128 bits, those of FLOATs in two doubles, variances with their moments. So only an answer
-can overflow, and no joined row is built or sent.
+These are the two halves of operators/join_aggregate, on the two sides of an exchange. The components are those that
+the operator adds up in one bucket: sums of INTs in 128 bits, those of FLOATs in two doubles, variances with their
+moments. So only an answer can overflow, and no joined row is built or sent.
 """
 
 from __future__ import annotations

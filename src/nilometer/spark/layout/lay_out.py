@@ -1,11 +1,10 @@
 """Lays out a physical plan on Spark: where it is cut, and by which keys its rows are divided among buckets.
 
-1. Parts without state run in the readers of the streams (reading.py). Windows are lifted over them
-(lifting.py), and rows
-   can be combined into partial results there (combining.py).
+1. Parts without state run in the readers of the streams (reading.py). Windows are lifted over them (lifting.py), and
+   rows can be combined into partial results there (combining.py).
 2. The rest runs in the buckets of one stage, if some keys divide all of it (division.py).
-3. Otherwise, the parts that can be divided run in a first stage, and those above them in a second, divided or
-in one bucket.
+3. Otherwise, the parts that can be divided run in a first stage (parts.py), and those above them in a second, divided
+   or in one bucket. The first may send partial results of windows (combining.py) or of joins (joined_partials.py).
 4. Otherwise, all of the rest runs in one bucket.
 """
 
