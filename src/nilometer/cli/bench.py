@@ -34,7 +34,7 @@ def bench(
         typer.Option(
             "--only",
             metavar="PART",
-            help="spark, joins, phenomena, queries: run only this part, such as hop60x1 or strings; may be repeated.",
+            help="spark, joins, overlay, phenomena, queries: run only this part, such as hop60x1 or strings; may be repeated.",
         ),
     ] = None,
     quick: Annotated[
@@ -62,16 +62,18 @@ def bench(
 
     check(benchmarks.NAMES, name, "benchmark")
     if name != benchmarks.SPARK:
-        parts = name in (benchmarks.JOINS, benchmarks.PHENOMENA, benchmarks.QUERIES)
+        parts = name in (benchmarks.JOINS, benchmarks.OVERLAY, benchmarks.PHENOMENA, benchmarks.QUERIES)
         if peers or plot or (only and not parts) or (quick and name != benchmarks.JOINS):
             raise typer.BadParameter(
-                "--only is for bench spark, joins, phenomena and queries, --quick for bench spark and joins, "
+                "--only is for bench spark, joins, overlay, phenomena and queries, --quick for bench spark and joins, "
                 "--peers and --plot for bench spark"
             )
         if name == benchmarks.JOINS:
             result = benchmarks.joins(rows, sensors or 2_000, tuple(only or ()), quick, message)
         elif name == benchmarks.PHENOMENA:
             result = benchmarks.phenomena(rows, sensors or 1_000, tuple(only or ()), message)
+        elif name == benchmarks.OVERLAY:
+            result = benchmarks.overlay(rows, sensors or 1_000, tuple(only or ()))
         elif name == benchmarks.QUERIES:
             result = benchmarks.queries(rows, sensors or 1_000, tuple(only or ()))
         else:

@@ -21,7 +21,7 @@ from nilometer.laboratory.benchmarks.sensorthings import sensorthings
 from nilometer.laboratory.benchmarks.simulator import simulator
 from nilometer.laboratory.benchmarks.truth import truth
 
-SPARK, JOINS, PHENOMENA, QUERIES = "spark", "joins", "phenomena", "queries"
+SPARK, JOINS, OVERLAY, PHENOMENA, QUERIES = "spark", "joins", "overlay", "phenomena", "queries"
 BENCHMARKS = {
     "operators": operators,
     "edge": edge,
@@ -36,7 +36,7 @@ BENCHMARKS = {
     "mining": mining,
     "prediction": prediction,
     "guided": guided,
-    "overlay": overlay,
+    OVERLAY: overlay,
     "compression": compression,
     "truth": truth,
 }
@@ -46,11 +46,13 @@ __all__ = [
     "BENCHMARKS",
     "JOINS",
     "NAMES",
+    "OVERLAY",
     "PHENOMENA",
     "QUERIES",
     "SPARK",
     "Result",
     "joins",
+    "overlay",
     "phenomena",
     "queries",
     "table",

@@ -18,6 +18,8 @@ from random import Random
 from typing import Any
 
 from nilometer.errors import ResourceError
+from nilometer.laboratory.benchmarks.overlay_questions import overlay_questions
+from nilometer.laboratory.benchmarks.registry import check
 from nilometer.laboratory.benchmarks.result import Measurement, Result, Target
 from nilometer.types import SECOND
 
@@ -90,9 +92,34 @@ class _Ring:
             one.kill()
 
 
-def overlay(rows: int, sensors: int) -> Result:
-    """A steady run of `rows` readings, at most 20 seconds; then a kill for each 50,000 of them, at most 20."""
+PARTS = ("steady", "questions")
+
+
+def overlay(rows: int, sensors: int, only: tuple[str, ...] = ()) -> Result:
+    """`steady`: a steady run of `rows` readings, at most 20 seconds; then a kill for each 50,000 of them, at most 20.
+    `questions`: a minute of virtual time (overlay_questions.py)."""
     del sensors
+    for part in only:
+        check(PARTS, part, "part of bench overlay")
+    measurements: tuple[Measurement, ...] = ()
+    targets: tuple[Target, ...] = ()
+    notes: tuple[str, ...] = ()
+    if not only or "steady" in only:
+        found = _steady(rows)
+        measurements, targets, notes = found.measurements, found.targets, found.notes
+    if not only or "questions" in only:
+        seconds = min(60, max(10, rows // 1_000))
+        more, said = overlay_questions(seconds)
+        measurements, notes = measurements + more, notes + said
+    setting = "three processes on loopback, one replica, windows of 5 s; two streams of 10,000 readings/s"
+    if only == ("questions",):
+        setting = (
+            "four simulated peers in one process, one replica, windows of 5 s; two streams of 500 readings/s"
+        )
+    return Result("overlay", "20,000 readings/s", setting, measurements, targets, notes)
+
+
+def _steady(rows: int) -> Result:
     seconds, kills = min(20.0, rows / RATE), min(20, max(1, rows // 50_000))
     ring = _Ring()
     try:
