@@ -73,8 +73,8 @@ def test_a_query_apart_is_behind_and_loses_nothing(
     for _ in range(3):
         station.step()
     station.set_apart("q2")
-    assert "runs apart" in station.analysis("q2")
-    assert "reader of its own" in (station.metrics("q2").trouble or "")
+    assert "runs apart" in station.reports.analysis("q2")
+    assert "reader of its own" in (station.reports.metrics("q2").trouble or "")
     behind = False
     for _ in range(40):
         station.step()

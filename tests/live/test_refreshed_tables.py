@@ -157,7 +157,7 @@ def test_a_table_is_read_anew_and_holds_from_the_next_tick_on(field: Field) -> N
     field.clock.now += 3 * HOUR
     field.step()
     assert len(later_versions(field.database, field.folder, "q")) == 1, "what has not changed is no version"
-    metrics = field.station.metrics("q")
+    metrics = field.station.reports.metrics("q")
     assert (metrics.tables_read, metrics.table_failures) == (2, 0)
     write_metrics(field.folder, "q", metrics)
     assert read_metrics(field.folder, "q") == metrics
@@ -175,10 +175,10 @@ def test_a_table_that_is_away_keeps_its_last_version_and_is_tried_again(field: F
     field.step()
     assert taken(field.live) == [(10, "0"), (11, "0")]
     assert "'t' could not be refreshed, its last version stays in use" in str(field.live.stale)
-    assert field.station.metrics("q").trouble == field.live.stale
+    assert field.station.reports.metrics("q").trouble == field.live.stale
     field.clock.now += 5 * SECOND
     field.step()
-    assert field.station.metrics("q").table_failures == 2, "it is tried again, long before it is due"
+    assert field.station.reports.metrics("q").table_failures == 2, "it is tried again, long before it is due"
     field.station.close()
     # Nor does a query that goes on need it.
     field.begin()

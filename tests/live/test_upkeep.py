@@ -339,7 +339,7 @@ def test_completeness_is_what_came_of_what_was_owed(tmp_path: Path) -> None:
         live = station.install(database.query("all_of_it"), "all_of_it", durable=True, start=BEGINNING)
         deadline = time.monotonic() + 60
         station.run(lambda: live.rows == 10 or time.monotonic() > deadline)
-        assert station.metrics("all_of_it").completeness is None, "nothing was owed yet"
+        assert station.reports.metrics("all_of_it").completeness is None, "nothing was owed yet"
         now[0] += 10 * MINUTE
         # Sensor 1 sent ten readings, sensor 2 none.
-        assert station.metrics("all_of_it").completeness == 0.5
+        assert station.reports.metrics("all_of_it").completeness == 0.5

@@ -57,9 +57,9 @@ def run(database: Database, folder: Path, on: str, spark: SparkSession) -> list[
         finish(station)
         roster.show()
         if on == "spark":
-            metrics = station.metrics("means")
+            metrics = station.reports.metrics("means")
             assert metrics.batch_milliseconds
-            analysis = station.analysis("means")
+            analysis = station.reports.analysis("means")
             assert analysis.startswith("-- pipeline main, 2 queries"), analysis
             assert re.search(r"SP_ACQUIRE .*-- \d+ rows, [\d.]+ ms$", analysis, re.MULTILINE), analysis
             assert len(spark.streams.active) == 1

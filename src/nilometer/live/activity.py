@@ -56,15 +56,15 @@ class Activities:
 
     def _of(self, name: str) -> Activity:
         station = self._station
-        live, ledger, work = station.queries[name], station.ledger(name), station.work(name)
+        live, ledger, work = station.queries[name], station.reports.ledger(name), station.reports.work(name)
         trouble = live.trouble or live.stale if live.failure is None else live.failure.message
         watermark = live.watermark
         # There is no event time before the first reading, nor after the end.
         heard = watermark is not None and INT_MINIMUM < watermark < INT_MAXIMUM
         return Activity(
             name,
-            "standing" if station.is_standing(name) else "client",
-            station.host(name),
+            "standing" if station.reports.is_standing(name) else "client",
+            station.reports.host(name),
             ledger.read,
             live.rows,
             ledger.late,
@@ -76,10 +76,10 @@ class Activities:
         )
 
     def _size(self, name: str) -> int | None:
-        found = self._station.saved_bytes(name)
+        found = self._station.reports.saved_bytes(name)
         if (
             found is not None
-            or self._station.is_standing(name)
+            or self._station.reports.is_standing(name)
             or self._station.queries[name].failure is not None
         ):
             return found

@@ -187,7 +187,7 @@ class Roster:
         """Write the queries' metrics for other processes."""
         self._unshown = False
         write_all_metrics(
-            self.station.directory, {name: self.station.metrics(name) for name in self._running}
+            self.station.directory, {name: self.station.reports.metrics(name) for name in self._running}
         )
 
     @property
@@ -218,7 +218,7 @@ class Roster:
     def _pause(self, name: str) -> None:
         if name in self.station.queries:
             # Before the query is removed: its later progress is in its result log.
-            write_metrics(self.station.directory, name, self.station.metrics(name))
+            write_metrics(self.station.directory, name, self.station.reports.metrics(name))
             self.station.remove(name)
         self._say(f"{name} is paused; it goes on where it stands after: nilometer queries resume {name}")
 

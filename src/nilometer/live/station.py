@@ -24,9 +24,7 @@ import polars as pl
 
 from nilometer.catalog import Sensor, Stream, Table
 from nilometer.catalog.near_misses import near_misses
-from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.graph import Graph
-from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.policy import Policy
 from nilometer.errors import ConfigurationError, DataError, NilometerError
 from nilometer.ingest.adapters import ReadResult
@@ -43,15 +41,12 @@ from nilometer.live.on_spark import OnSpark
 from nilometer.live.outside import Outside
 from nilometer.live.own_log_queries import OwnLogQueries, keeps_own_log
 from nilometer.live.peers.peering import Peering
-from nilometer.live.pipelines.pipeline_query import PipelineQuery
 from nilometer.live.pipelines.pipelines import Pipelines
 from nilometer.live.proxies import Fleet
 from nilometer.live.push_sources import PushSources
-from nilometer.live.query_metrics import QueryMetrics, metrics_of
+from nilometer.live.query_reports import QueryReports
 from nilometer.live.replaced_state import Choice
 from nilometer.live.shared_queries import SharedQueries
-from nilometer.live.spark_query import SparkQuery
-from nilometer.live.standing import DurableQuery
 from nilometer.live.starts import NOW, Start, offsets_at
 from nilometer.live.station_settings import StationSettings
 from nilometer.live.still_heap import StillHeap
@@ -159,7 +154,17 @@ class Station:
         self._numbers = self._together = 0
         self._expected: dict[str, Stream] = {}
         """The streams of queries that are being installed together."""
-        self._round_milliseconds: int | None = None
+        self.reports = QueryReports(
+            self.queries,
+            self.graph,
+            self.manager,
+            self._groups,
+            self._own,
+            self._shared,
+            self._spark,
+            self._pipelines,
+            self.clock,
+        )
 
     @property
     def peering(self) -> Peering | None:
@@ -369,7 +374,7 @@ class Station:
         if dear is not None and dear in self.queries:
             self.set_apart(dear)
         if moved:
-            self._round_milliseconds = round((self._steady() - began) / MILLISECOND)
+            self.reports.round_milliseconds = round((self._steady() - began) / MILLISECOND)
         for name in self._spark.names:
             if name in self.queries:
                 moved |= self._spark.follow(self.queries[name])
@@ -418,88 +423,6 @@ class Station:
     def finished(self) -> bool:
         """Whether every query has read all its streams to the end, or has failed."""
         return bool(self.queries) and all(live.finished for live in self.queries.values())
-
-    def metrics(self, name: str) -> QueryMetrics:
-        """The metrics of a query."""
-        live, now = self.queries[name], self.clock()
-        took: int | None
-        if (spark := self._on_spark(name)) is not None:
-            host, version = "spark", spark.version
-            found = spark.metrics
-            state, took = (found.state_panes, found.state_bytes), found.batch_milliseconds
-        else:
-            standing = self._shared[name] if name in self._shared else self._own.get(name)
-            host, version = "gateway", "" if standing is None else standing.version
-            own = standing.state if isinstance(standing, DurableQuery) else (0, 0)
-            if name in self._shared:
-                own = self._shared.sizes.get(name, own)
-            state, took = own, self._round_milliseconds
-        if isinstance(spark, PipelineQuery):
-            tables = None if spark.tables is None else spark.tables.stored
-        else:
-            tables = None if spark is not None else self._groups.of(live).tables
-        return metrics_of(
-            live,
-            self.ledger(name),
-            self.manager,
-            tables,
-            when=now,
-            host=host,
-            version=version,
-            batch_milliseconds=took,
-            state=state,
-        )
-
-    def ledger(self, name: str) -> QueryLedger:
-        """The accounts of all readings that a query was given, by all its versions."""
-        if (spark := self._on_spark(name)) is not None:
-            earlier = spark.earlier
-        else:
-            standing = self._shared[name] if name in self._shared else self._own.get(name)
-            earlier = QueryLedger() if standing is None else standing.earlier
-        return earlier + self.queries[name].ledger
-
-    def host(self, name: str) -> str:
-        """Where a query runs."""
-        return "gateway" if self._on_spark(name) is None else "spark"
-
-    def _on_spark(self, name: str) -> SparkQuery | PipelineQuery | None:
-        """The query, if Spark runs it."""
-        return self._pipelines.get(name) or self._spark.get(name)
-
-    def offsets(self, name: str) -> Mapping[str, Offset]:
-        """How far a query has read and answered."""
-        spark = self._on_spark(name)
-        return self.queries[name].offsets if spark is None else spark.offsets
-
-    def is_standing(self, name: str) -> bool:
-        """Whether a query was created, and is not only asked by a client."""
-        return name in self._shared or name in self._own or name in self._pipelines
-
-    def saved_bytes(self, name: str) -> int | None:
-        """The size of a query's state when it was last saved; None: it is not saved."""
-        if (spark := self._on_spark(name)) is not None:
-            return spark.metrics.state_bytes
-        if name in self._shared:
-            return self._shared.sizes.get(name, (0, 0))[1]
-        return None if (own := self._own.get(name)) is None else own.state[1]
-
-    def work(self, name: str) -> Work:
-        """How long a query has computed in this process, and with how many others it shares operators."""
-        if (spark := self._on_spark(name)) is not None:
-            return spark.work
-        return self.graph.work(name)
-
-    def analysis(self, name: str) -> str:
-        """The plan of a running query with the work of each operator since this process began."""
-        if name not in self.queries:
-            raise ConfigurationError(
-                f"no query '{name}' is running", hint=f"running: {', '.join(self.queries) or 'none'}"
-            )
-        if (spark := self._on_spark(name)) is not None:
-            return spark.analysis()
-        apart = self.queries[name].apart
-        return self.graph.analysis(name) + (f"\n-- runs apart: {apart}" if apart else "")
 
     def _feed(self, group: ReaderGroup) -> bool:
         """Feed new entries to a group, unless its answers wait for room on the disk, or for a slow client."""

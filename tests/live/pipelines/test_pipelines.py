@@ -211,7 +211,7 @@ def test_a_query_that_fails_stops_alone(tmp_path: Path) -> None:
         station.run(pump)
         assert station.queries["hot"].failure is None
         assert station.queries["huge"].failure is not None
-        assert "SP_ACQUIRE" in station.analysis("hot") or "FILTER" in station.analysis("hot")
+        assert "SP_ACQUIRE" in station.reports.analysis("hot") or "FILTER" in station.reports.analysis("hot")
     check(database, ["hot"])
 
 

@@ -50,7 +50,7 @@ def test_a_version_holds_from_the_tick_after_those_answered(tmp_path: Path) -> N
     field.write("t", 5)
     field.clock.now += HOUR
     field.step(2)
-    assert field.station.metrics("q").tables_read == 1
+    assert field.station.reports.metrics("q").tables_read == 1
     assert [version.holds_from - BASE for version in later_versions(field.database, tmp_path, "q")] == [
         5 * SECOND + 1
     ]

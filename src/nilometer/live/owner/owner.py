@@ -193,7 +193,9 @@ class Owner:
 
         def still(call: Callable[[], None]) -> None:
             def without_spark() -> None:
-                on_spark = [name for name in self.station.queries if self.station.host(name) == "spark"]
+                on_spark = [
+                    name for name in self.station.queries if self.station.reports.host(name) == "spark"
+                ]
                 if on_spark:
                     raise ConfigurationError(
                         f"'{on_spark[0]}' runs on Spark, which does not stand still for a backup",

@@ -54,7 +54,7 @@ def _collect(station: Station, desk: Desk) -> dict[str, tuple[str, str, list[Sam
     """Every metric: its kind, its meaning, and its samples."""
     streams = [station.manager.status(name) for name in station.manager.streams]
     standing = {query.name for query in station.database.catalog.queries()}
-    queries = {name: station.metrics(name) for name in station.queries if name in standing}
+    queries = {name: station.reports.metrics(name) for name in station.queries if name in standing}
 
     def of_streams(values: Iterable[float | None]) -> list[Sample]:
         found = zip(streams, values, strict=True)

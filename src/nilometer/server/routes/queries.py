@@ -164,7 +164,7 @@ def _moment(text: str) -> str:
 def _running(station: Station) -> dict[str, QueryMetrics]:
     """The metrics of the standing queries that run."""
     standing = {query.name for query in station.database.catalog.queries()}
-    return {name.lower(): station.metrics(name) for name in station.queries if name in standing}
+    return {name.lower(): station.reports.metrics(name) for name in station.queries if name in standing}
 
 
 def _described(desk: Desk, database: Database, name: str, running: dict[str, QueryMetrics]) -> dict[str, Any]:

@@ -102,9 +102,9 @@ def _measured(bench: Bench, count: int) -> ManyQueries:
 
         def answered() -> bool:
             end = log.end
-            if end.position < expected[0] or station.offsets("q0").get("readings") != end:
+            if end.position < expected[0] or station.reports.offsets("q0").get("readings") != end:
                 return False
-            return all(station.offsets(name).get("readings") == end for name in station.queries)
+            return all(station.reports.offsets(name).get("readings") == end for name in station.queries)
 
         station.run(answered)
         installed = time.perf_counter() - began
