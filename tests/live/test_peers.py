@@ -20,6 +20,7 @@ from nilometer.live.live_query import LiveQuery
 from nilometer.live.outside import Outside
 from nilometer.live.peers.peering import Peering, PeerOptions
 from nilometer.live.station import Station
+from nilometer.overlay.messages import Subscribe
 
 KEY = "a key that both gateways share"
 PATIENCE = 90.0
@@ -345,3 +346,24 @@ def test_a_standing_selection_goes_on_after_a_restart(gateways: list[Gateway], t
     assert "only readings with" in live.note
     until(gateways, lambda: len(list(again.database.answers("hot"))) >= 3, "rows are missing")
     assert [row["site"] for row in again.database.answers("hot")] == [1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        "",
+        "nonsense",
+        "SP_ACQUIRE [roof AS R; nothing]",
+        "PROJECT [1 AS x]",
+        "SP_ACQUIRE [lake AS L; x; WHERE L.x > 1.0]",
+    ],
+)
+def test_a_selection_that_is_none_ships_all_rows(gateways: list[Gateway], selection: str) -> None:
+    """A peer of another release may say what we do not understand: it has the key, and it has its condition."""
+    roof, yard = gateways
+    stream = roof.database.catalog.extent("roof")
+    assert isinstance(stream, Stream)
+    roof.peering._homes.subscribe(yard.peering._peer.me, Subscribe("roof", -1, "mine", selection), stream)
+    [one] = roof.peering._homes._subscribers.values()
+    assert (one.name, one.selected) == ("mine", None)
+    roof.turn()

@@ -47,7 +47,7 @@ def matching(leaf: physical.SpAcquire) -> Matching:
     def chosen(rows: pl.DataFrame) -> pl.DataFrame:
         try:
             return predicate(rows.rename(qualified)).rename(back)
-        except NilometerError:
+        except (NilometerError, pl.exceptions.PolarsError):
             return rows
 
     return chosen
