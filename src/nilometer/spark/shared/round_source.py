@@ -77,8 +77,11 @@ class RoundStreamReader(DataSourceStreamReader):
         """The next round; equal to `start` if there is nothing to do."""
         return {"round": self.work.latest(int(start["round"]), self._give)}
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:  # noqa: ARG002
-        """The tasks of a round; none if it is small: then it is run here."""
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """The tasks of a round; none if it is small: then it is run here. Spark begins with a micro-batch even if there is
+        nothing to read."""
+        if end == start:
+            return []
         number = int(end["round"])
         tasks = self.work.tasks(number)
         self._give(number, len(tasks))
