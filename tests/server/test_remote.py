@@ -121,7 +121,8 @@ def test_answers_are_followed_over_the_end_of_a_server(tmp_path: Path) -> None:
 
 
 def test_a_client_that_thought_for_long_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server has ended the connection; a POST cannot simply be sent twice, so the end is noticed before."""
+    """The server has ended the connection. Readings cannot simply be sent twice, so the end is noticed before. It may come
+    while a question is sent, which is sent again."""
     monkeypatch.setattr("nilometer.server.http_server.IDLE", 0)
     with served(tmp_path, AIR) as server, opened(f"http://127.0.0.1:{server.port}") as remote:
         remote.append("air", [minute(0)])

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 30.0
 """Seconds for which a request that was refused for the moment, or whose server is gone, is tried again."""
+QUESTIONS = ("/api/v1/query", "/api/v1/explain")
+"""They change nothing, so they may be sent twice."""
 TIMEOUT = 60.0
 """Seconds without a byte after which the server counts as gone. Streams of events say something every ten."""
 PART = 10_000
@@ -281,7 +283,7 @@ class RemoteDatabase:
             return response.status, dict(response.getheaders()), response.read()
         except _GONE as error:
             self.close()
-            if not fresh and method == "GET":
+            if not fresh and (method == "GET" or path in QUESTIONS):
                 return self._request(method, path, body, headers)  # a connection that was idle for long
             hint = "start the server" if self._secure else "start the server; if it has TLS, it is https://"
             raise GoneError(f"{self.address} does not answer", detail=str(error), hint=hint) from None
