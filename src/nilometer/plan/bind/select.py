@@ -616,7 +616,11 @@ class SelectBinder:
         if isinstance(node, ast.FunctionCall | ast.Over):
             self.context.fail(f"{node.name.upper()}() cannot stand here", node)
         if isinstance(node, ast.ScalarQuery):
-            self.context.fail("a subquery cannot stand here", node, hint="put it into FROM, WHERE or HAVING")
+            self.context.fail(
+                "a subquery, or a call that looks into a table or model, cannot stand here",
+                node,
+                hint="put it into FROM, WHERE or HAVING, or compute it in a subquery in FROM and name its column here",
+            )
         self.context.fail(
             "IN (SELECT ...) and EXISTS cannot stand here",
             node,
