@@ -12,15 +12,19 @@ import pytest
 
 import nilometer
 from nilometer.catalog import Stream
-from nilometer.catalog.peer_streams import is_of_peers, remote
+from nilometer.catalog.peer_streams import is_inner, is_of_peers, remote, shown
 from nilometer.engine.peering import open_peering
 from nilometer.errors import ConfigurationError
 from nilometer.ingest.adapters import Adapter, Clock, ReadResult, Status
+from nilometer.live import upkeep
 from nilometer.live.live_query import LiveQuery
 from nilometer.live.outside import Outside
 from nilometer.live.peers.peering import Peering, PeerOptions
 from nilometer.live.station import Station
+from nilometer.log import LogDirectory
+from nilometer.log.directory import PLACE
 from nilometer.overlay.messages import Subscribe
+from nilometer.types import MINUTE
 
 KEY = "a key that both gateways share"
 PATIENCE = 90.0
@@ -346,6 +350,93 @@ def test_a_standing_selection_goes_on_after_a_restart(gateways: list[Gateway], t
     assert "only readings with" in live.note
     until(gateways, lambda: len(list(again.database.answers("hot"))) >= 3, "rows are missing")
     assert [row["site"] for row in again.database.answers("hot")] == [1, 3, 5]
+
+
+def logs_of_questions(gateway: Gateway) -> list[str]:
+    names = LogDirectory(gateway.folder).names()
+    return [name for name in names if name.startswith(("overlay_", "selected_"))]
+
+
+def inner_streams(gateway: Gateway) -> list[str]:
+    return [stream.name for stream in gateway.database.catalog.streams() if is_inner(stream)]
+
+
+def test_the_log_of_a_question_goes_with_it(gateways: list[Gateway]) -> None:
+    """Two queries share a selection: its log goes with the second. Asked again, it begins anew."""
+    roof, yard = gateways
+    until(gateways, lambda: yard.database.catalog.extent("roof") is not None, "the other's stream is unknown")
+    hot = "SELECT site, x FROM roof WHERE x > 10"
+    pairs = "SELECT R.x AS r, Y.x AS y FROM roof R, yard Y WINDOW = 5 SECONDS WHERE R.site = Y.site"
+    first, second = (yard.station.install(yard.database.sql(hot)) for _ in range(2))
+    joined = yard.station.install(yard.database.sql(pairs))
+    until(gateways, lambda: bool(roof.peering.status()["joins"]), "the question does not arrive")
+    until(gateways, lambda: roof.peering.status()["streams"][0]["readers"] == 1, "nobody subscribes")
+    now = float(int(time.time()) + 1)
+    roof.given += [(now, 1, 11.0), (now + 1, 2, 12.0)]
+    yard.given += [(now, 1, 1.0), (now + 1, 2, 2.0)]
+    found: dict[str, list[dict[str, object]]] = {first.name: [], second.name: [], joined.name: []}
+
+    def came() -> bool:
+        for live in (first, second, joined):
+            found[live.name] += rows_of(live)
+        return all(len(rows) >= 2 for rows in found.values())
+
+    until(gateways, came, "rows are missing")
+    assert [name.split("_")[0] for name in logs_of_questions(yard)] == ["overlay", "selected"]
+    assert shown(yard.database.catalog, yard.station.manager.streams) == ["yard"]
+    yard.station.remove(first.name)
+    yard.station.remove(joined.name)
+    until(gateways, lambda: len(logs_of_questions(yard)) == 1, "the log of the join stays")
+    [selected] = logs_of_questions(yard)
+    roof.given += [(now + 2, 3, 13.0)]
+    until(gateways, lambda: [row["site"] for row in rows_of(second)] == [3], "its reader is cut off")
+    yard.station.remove(second.name)
+    until(gateways, lambda: not inner_streams(yard), "the selection stays")
+    assert not logs_of_questions(yard)
+    assert not yard.peering._selections
+    again = yard.station.install(yard.database.sql(hot))
+    assert yard.station.manager.is_open(selected), "the same selection"
+
+    def told() -> bool:
+        roof.given.append((time.time(), 4, 14.0))  # until the other gateway has subscribed again
+        return {row["site"] for row in rows_of(again)} == {4}
+
+    until(gateways, told, "asked again, it says nothing")
+
+
+def test_only_logs_that_nobody_uses_go_at_the_start(gateways: list[Gateway]) -> None:
+    """A killed gateway leaves the logs of its questions. Those of standing queries stay, also while one is not installed."""
+    roof, yard = gateways
+    until(gateways, lambda: yard.database.catalog.extent("roof") is not None, "the other's stream is unknown")
+    text = "SELECT site, x FROM roof WHERE x > 10"
+    yard.station.install(yard.database.sql(text), "hot", durable=True)
+    [kept] = inner_streams(yard)
+    until(gateways, lambda: roof.peering.status()["streams"][0]["readers"] == 1, "nobody subscribes")
+    roof.given += [(float(int(time.time()) + 1), 1, 11.0)]
+    until(gateways, lambda: len(list(yard.database.answers("hot"))) == 1, "the row is missing")
+    yard.close()
+    left = LogDirectory(yard.folder)
+    for name in ("overlay_0123456789ab", "selected_0123456789ab", "overlay_of_mine"):
+        with left.log(name, {"time": pl.Int64()}) as log:
+            log.append(pl.DataFrame({"time": [1]}))
+    gateways[1] = again = yard.again()
+    until(gateways, lambda: len(logs_of_questions(again)) == 2, "what is left stays")
+    again.peering._inner.look(again.station.clock() + 2 * MINUTE)
+    assert logs_of_questions(again) == ["overlay_of_mine", kept]
+    assert not list((yard.folder / PLACE).glob(".*"))
+    again.station.install(again.database.sql(text), "hot", durable=True)
+    roof.given += [(float(int(time.time()) + 3), 2, 12.0)]
+    until(gateways, lambda: len(list(again.database.answers("hot"))) >= 2, "it does not go on")
+    assert [row["site"] for row in again.database.answers("hot")] == [1, 2]
+    again.station.remove("hot")
+    assert not again.station.manager.is_open(kept)
+    again.peering._inner.look(again.station.clock() + 4 * MINUTE)
+    assert kept in logs_of_questions(again), "a paused query goes on where it was"
+    again.database.execute(f"CREATE QUERY hot AS {text}")
+    upkeep.drop(again.database, "hot")
+    again.peering._inner.look(again.station.clock() + 6 * MINUTE)
+    assert logs_of_questions(again) == ["overlay_of_mine"]
+    assert not inner_streams(again)
 
 
 @pytest.mark.parametrize(

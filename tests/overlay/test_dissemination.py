@@ -9,6 +9,7 @@ from nilometer.laboratory.dhtjoin.coverage import disseminate
 from nilometer.laboratory.dhtjoin.rings import Ring
 from nilometer.overlay.dissemination import Dissemination
 from nilometer.overlay.messages import Notice
+from nilometer.overlay.peer import Peer, Settings
 from nilometer.overlay.ring import Contact
 from nilometer.overlay.simulator import Network
 from nilometer.types import SECOND
@@ -72,3 +73,16 @@ def test_a_late_joiner_hears_of_queries_and_of_their_end() -> None:
     peers[1].notices.handle(peers[2].me, Notice({"id": "q", "kind": "query"}, 0))
     peers[1].tick(network.now)
     assert not peers[1].queries
+
+
+def test_the_last_questions_that_ended_are_known() -> None:
+    peer = Peer(Contact(1, "p1", "p1"), 0, Settings(most_dropped=3))
+    peer.begin()
+    for number in range(5):
+        peer.ask(number, f"q{number}", PAIR, 0)
+        peer.drop(number, f"q{number}")
+    assert list(peer.dropped) == ["q2", "q3", "q4"]
+    peer.notices.handle(peer.me, Notice({"id": "q2", "kind": "query"}, 0))
+    peer.tick(6)
+    assert not peer.queries
+    assert not peer.books.refused, "its plan is not even read"

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from nilometer.catalog.extents import Stream
 from nilometer.types import DAY
+
+if TYPE_CHECKING:
+    from nilometer.catalog.catalog import Catalog
 
 REMOTE = "peer:"
 RESULTS = "overlay:"
@@ -40,6 +45,12 @@ def is_selected(stream: Stream) -> bool:
 def is_inner(stream: Stream) -> bool:
     """Whether peers made the stream for a query: nobody names it, and it is not shown."""
     return query_of(stream) is not None or is_selected(stream)
+
+
+def shown(catalog: Catalog, names: Iterable[str]) -> list[str]:
+    """The names without those of streams that peers made."""
+    found = [(name, catalog.extent(name)) for name in names]
+    return [name for name, extent in found if not (isinstance(extent, Stream) and is_inner(extent))]
 
 
 def is_of_peers(stream: Stream) -> bool:

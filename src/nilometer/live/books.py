@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nilometer.catalog.peer_streams import is_inner
 from nilometer.dataflow.ledger import StreamLedger
 from nilometer.ingest.payloads.field_counts import FieldCounts
 from nilometer.live.standing import result_log, result_logs
@@ -29,7 +30,7 @@ def stream_books(database: Declarations) -> list[dict[str, Any]]:
     found = []
     for stream in database.catalog.streams():
         log = logs.log(stream)
-        if log.exists:
+        if log.exists and not is_inner(stream):
             ledger = ledger_of(log)
             expected = expected_of(stream, log, len(database.catalog.sensors(stream.name)))
             missing = None if expected is None else max(0, expected - ledger.received)
@@ -50,7 +51,7 @@ def field_books(database: Declarations) -> list[dict[str, Any]]:
     found = []
     for stream in database.catalog.streams():
         log = logs.log(stream)
-        if log.exists:
+        if log.exists and not is_inner(stream):
             counts = FieldCounts.from_json((log.note or {}).get("fields"))
             found += [
                 {

@@ -7,6 +7,8 @@ that the gateway's `Sources` needs.
 
 from __future__ import annotations
 
+import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -20,6 +22,7 @@ from nilometer.log.failpoints import Failpoint
 from nilometer.log.files import Files
 from nilometer.log.local_files import LocalFiles
 from nilometer.log.manifest import manifest_of
+from nilometer.log.resources import resources
 from nilometer.log.schema import Dtypes
 from nilometer.log.segment import OnDamage, SegmentId, refuse, segment_ids
 from nilometer.log.settings import LogSettings
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from nilometer.dataflow.sources import Entry
 
 PLACE = Path(".nilometer") / "log"
+GONE = ".gone-"
+"""A log that is being deleted is first called so: no stream's folder begins with a dot."""
 
 CommittedOf = Callable[[str], Mapping[str, SegmentId]]
 """For a stream, the committed offsets by what holds them."""
@@ -62,6 +67,7 @@ class LogDirectory:
         self.place = str(place)
         self._files_of: Callable[[str], Files]
         self._folders: Callable[[], list[str]]
+        self._delete: Callable[[str], None]
         root = str(place) if is_url(str(place)) else root_of_logs(Path(place))
         if isinstance(root, Path):
             self._on_disk(root)
@@ -71,12 +77,33 @@ class LogDirectory:
 
     def streams(self, *, lost: bool = False) -> list[str]:
         """The names of the streams that have a log; `lost`: also of those that had one."""
-        found = (unquote(folder) for folder in self._folders())
         return sorted(
             name
-            for name in found
+            for name in self.names()
             if segment_ids(files := self._files_of(_folder(name))) or (lost and _had_segments(files))
         )
+
+    def names(self) -> list[str]:
+        """The names of the streams that have a folder here, even one without readings."""
+        return sorted(unquote(folder) for folder in self._folders() if not folder.startswith(GONE))
+
+    def delete(self, name: str) -> bool:
+        """Delete a stream's log and all that is kept beside it; no error if there is none. Returns False if somebody
+        writes it now."""
+        folder = _folder(name)
+        if folder not in self._folders():
+            return True
+        files = self._files_of(folder)
+        with resources(files.place):
+            try:
+                lock = files.lock()
+            except BlockingIOError:
+                return False
+            try:
+                self._delete(folder)
+            finally:
+                lock.release()
+        return True
 
     def log(self, stream: Stream | str, columns: Dtypes | None = None) -> StreamLog:
         """The log of a stream, in the stream's columns if it is declared."""
@@ -109,6 +136,14 @@ class LogDirectory:
         self._files_of = lambda folder: LocalFiles(root / folder, self._failpoint)
         self._folders = lambda: [path.name for path in root.iterdir()] if root.is_dir() else []
 
+        def delete(folder: str) -> None:
+            # In one step, not file by file: a part of a log would be mistaken for all of it.
+            (root / folder).rename(root / f"{GONE}{folder}-{secrets.token_hex(4)}")
+            for gone in root.glob(f"{GONE}*"):
+                shutil.rmtree(gone, ignore_errors=True)
+
+        self._delete = delete
+
     def _on_arrow(self, url: str) -> None:
         from pyarrow import fs
 
@@ -123,7 +158,12 @@ class LogDirectory:
             return [each.base_name for each in found if each.type == fs.FileType.Directory]
 
         self._files_of = lambda folder: ArrowFiles(filesystem, f"{root}/{folder}", self._failpoint)
-        self._folders = folders
+
+        def delete(folder: str) -> None:
+            with store_errors(url):
+                filesystem.delete_dir(f"{root}/{folder}")
+
+        self._folders, self._delete = folders, delete
 
 
 def root_of_logs(directory: Path) -> Path | str:

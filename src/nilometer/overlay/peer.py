@@ -81,6 +81,8 @@ class Settings:
     times: Times = field(default_factory=Times)
     patience: Patience = field(default_factory=Patience)
     successors: int = 8
+    most_dropped: int = 100_000
+    """So many questions are known to have ended, the last ones."""
 
 
 @dataclass
@@ -126,7 +128,8 @@ class Peer:
         self.queries: dict[str, Query] = {}
         self.flows: dict[str, Flow] = {}
         self.asked: dict[str, Asked] = {}
-        self.dropped: set[str] = set()
+        self.dropped: dict[str, None] = {}
+        """The questions that have ended, in that order: a notice of one that comes late begins nothing."""
         self.others: list[dict[str, Any]] = []
         """Notices for the shell: questions, their ends, and whatever else is told."""
         self.mail: list[tuple[Contact, Message]] = []
@@ -393,7 +396,10 @@ class Peer:
             self.others.append(notice)
 
     def _drop(self, name: str) -> None:
-        self.dropped.add(name)
+        self.dropped.pop(name, None)
+        self.dropped[name] = None
+        while len(self.dropped) > self.settings.most_dropped:
+            del self.dropped[next(iter(self.dropped))]
         self.notices.known.pop(name, None)
         query = self.queries.pop(name, None)
         self.asked.pop(name, None)

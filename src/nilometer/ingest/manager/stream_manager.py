@@ -242,6 +242,10 @@ class StreamManager:
         """The open streams."""
         return sorted(self._sources)
 
+    def is_open(self, stream: str) -> bool:
+        """Whether the stream's source is open, or still has readings to append."""
+        return stream.lower() in self._sources or stream.lower() in self._closing
+
     def ended(self, stream: str) -> bool:
         """Whether the source has ended or failed (see `state`), and all its readings are handed on."""
         source = self._sources.get(stream.lower())

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import polars as pl
 
+from nilometer.catalog.peer_streams import shown
 from nilometer.dataflow.failures import Caught
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.live.activity import Activities
@@ -223,7 +224,9 @@ class Owner:
             "clients": 0 if self._server is None else self._server.clients,
             "streams": [
                 {"stream": status.stream, "rate": status.rate, "late": status.late, "backlog": status.backlog}
-                for status in map(station.manager.status, station.manager.streams)
+                for status in map(
+                    station.manager.status, shown(station.database.catalog, station.manager.streams)
+                )
             ],
             "queries": [activity.as_dict() for activity in queries[:SHOWN]],
             "left_out": max(0, len(queries) - SHOWN),

@@ -32,6 +32,7 @@ from nilometer.live.identity import identity_of
 from nilometer.live.peers.adapters import RemoteAdapter, ResultsAdapter
 from nilometer.live.peers.answers import TallyQuestion, answers_stream, over_answers
 from nilometer.live.peers.homes import Homes, JoinHome
+from nilometer.live.peers.inner_logs import InnerLogs
 from nilometer.live.peers.status import status_of
 from nilometer.live.peers.streams import results_stream, selection_stream
 from nilometer.live.starts import NOW, Start, is_now
@@ -205,6 +206,7 @@ class Peering:
         for text, home in self._kept["streams"]:
             self._declare(texts.stream_of(text), home)
         self._tcp = TcpPeer(peer, key_of(options.key_file), station.clock, self._turn)
+        self._inner = InnerLogs(station, self._forget)
         self._homes = Homes(station, identity_of(station.directory), self._send)
         if options.join is None:
             self._tcp.call(peer.begin)
@@ -413,6 +415,7 @@ class Peering:
         if now - self._looked >= SECOND:
             self._looked = now
             self._announce(now)
+            self._inner.look(now)
             self._tcp.post(lambda: self._inbox.append(("news", self._news())))
 
     def close(self) -> None:
@@ -520,6 +523,12 @@ class Peering:
             if self._said.get(what) != now:
                 self._say(f"{what}: {now}")
         self._said = news
+
+    def _forget(self, stream: str) -> None:
+        """The log of a stream that peers made for a question is gone."""
+        self._selections.pop(stream, None)
+        self._adapters.pop(stream, None)
+        self._going_on.discard(stream)
 
     def _subscribe(self, stream: str, place: int) -> None:
         selected = self._selections.get(stream)

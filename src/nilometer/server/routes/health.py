@@ -12,6 +12,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, PlainTextResponse
 from starlette.responses import Response
 
+from nilometer.catalog.peer_streams import shown
 from nilometer.server.desk import Desk
 from nilometer.server.roles import READ
 
@@ -52,7 +53,8 @@ def add(router: APIRouter, desk: Desk) -> None:
 
 def _collect(station: Station, desk: Desk) -> dict[str, tuple[str, str, list[Sample]]]:
     """Every metric: its kind, its meaning, and its samples."""
-    streams = [station.manager.status(name) for name in station.manager.streams]
+    catalog, manager = station.database.catalog, station.manager
+    streams = [manager.status(name) for name in shown(catalog, manager.streams)]
     standing = {query.name for query in station.database.catalog.queries()}
     queries = {name: station.reports.metrics(name) for name in station.queries if name in standing}
 

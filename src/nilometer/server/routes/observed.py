@@ -14,6 +14,7 @@ from fastapi import APIRouter, Query, Request
 from nilometer.algebra.places import EARTH_RADIUS, WGS84
 from nilometer.catalog import Stream
 from nilometer.catalog.answer_streams import is_answers
+from nilometer.catalog.peer_streams import is_inner
 from nilometer.errors import ConfigurationError
 from nilometer.kernels.great_circle import central_angle
 from nilometer.log import LogDirectory
@@ -118,7 +119,7 @@ def _sensors(
         wanted = {(str(stream).lower(), str(identity)) for identity, stream in rows}
     found: list[dict[str, Any]] = []
     for stream in streams:
-        if is_answers(stream):
+        if is_answers(stream) or is_inner(stream):
             continue
         declared = {str(sensor.id): sensor for sensor in database.catalog.sensors(stream.name)}
         last = _last_values(database, stream)
@@ -215,7 +216,7 @@ def _letters(database: Database, only: str | None, most: int) -> list[dict[str, 
     found = []
     for stream in streams:
         log = logs.log(stream)
-        if is_answers(stream) or not log.exists:
+        if is_answers(stream) or is_inner(stream) or not log.exists:
             continue
         for row in log.letters(most).iter_rows(named=True):
             arrived = row["arrived"]
@@ -257,7 +258,7 @@ def _demands(database: Database, only: str | None) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for stream in streams:
         log = logs.log(stream)
-        if not is_answers(stream) and log.exists:
+        if not is_answers(stream) and not is_inner(stream) and log.exists:
             found += [
                 {"stream": stream.name} | change | {"time": format_time(change["time"])}
                 for change in log.demands()

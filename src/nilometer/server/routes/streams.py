@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from nilometer.catalog import Stream
 from nilometer.catalog.answer_streams import is_answers
+from nilometer.catalog.peer_streams import is_inner
 from nilometer.errors import ConfigurationError
 from nilometer.language import ast, parse, print_statement
 from nilometer.language.print_expressions import identifier
@@ -91,7 +92,7 @@ def add(router: APIRouter, desk: Desk) -> None:
             lambda database: [
                 described(database, stream, open_.get(stream.name.lower()))
                 for stream in database.catalog.streams()
-                if not is_answers(stream)
+                if not is_answers(stream) and not is_inner(stream)
             ]
         )
         return page(found, "name", limit, after, request.url.path)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nilometer.catalog import Stream
 from nilometer.catalog.answer_streams import is_answers
+from nilometer.catalog.peer_streams import is_inner
 from nilometer.log import LogDirectory
 from nilometer.server.sensorthings import own
 from nilometer.server.sensorthings.latest import Latest, Measure
@@ -83,7 +84,10 @@ def declared_in(database: Database) -> Declared:
     return [
         (stream, database.catalog.sensors(stream.name))
         for stream in database.catalog.streams()
-        if not is_answers(stream) and stream.column("id") is not None and stream.column("time") is not None
+        if not is_answers(stream)
+        and not is_inner(stream)
+        and stream.column("id") is not None
+        and stream.column("time") is not None
     ]
 
 
