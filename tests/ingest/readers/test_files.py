@@ -13,7 +13,17 @@ import pytest
 from nilometer.catalog.extents import Stream, stream_columns
 from nilometer.catalog.form import Form, Format
 from nilometer.errors import DataError
-from nilometer.ingest.readers import is_data_file, read, read_file, read_frame, sniff_id_type, sniff_ids
+from nilometer.ingest.readers import (
+    csv_file,
+    files,
+    is_data_file,
+    read,
+    read_file,
+    read_frame,
+    sniff_id_type,
+    sniff_ids,
+    values,
+)
 from nilometer.types import BOOLEAN, FLOAT, INT, POINT, SECOND, STRING, TIME, Column
 
 ALL = Stream(
@@ -341,3 +351,81 @@ def test_a_format_names_a_file_of_any_ending(tmp_path: Path) -> None:
     assert read_file(path, stream).rows() == [(1, 7, "5"), (2, 8, "x\ny")]
     with pytest.raises(DataError, match=r"the format of 'export\.dat' is not supported"):
         read_file(path, RIVER)
+
+
+CLEAN = "Time,id,depth,level\n" + "".join(
+    f"2026-01-01T00:00:{s:02}Z, s{s % 3} ,{s},{s / 4}\n" for s in range(60)
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CLEAN,
+        CLEAN.replace("\n", "\r\n"),
+        "\n \n" + CLEAN.replace(":31Z", ":31") + "\n\n",
+        "\ufeff" + CLEAN,
+        "\ufeff\n" + CLEAN,
+        CLEAN.replace(",31,", ",deep,"),
+        CLEAN.replace(",31,", ",,"),
+        CLEAN.replace(",31,", ',"31",'),
+        CLEAN.replace(",31,", ",31,,"),
+        CLEAN.replace(",31,", ",31,\ufffd"),
+        CLEAN.replace("2026-01-01T00:00:31Z", "1767225600"),
+        CLEAN.replace("2026-01-01T00:00:31Z", ""),
+        CLEAN.replace("Time", "moment"),
+        CLEAN.replace("level", "lvl"),
+        "time,id\n" + "".join(f"{s},{s % 3}\n" for s in range(60)),
+        "time,id\n" + "".join(f"{s},{s % 3}\n" for s in (*range(50), 1_767_225_600)),
+    ],
+)
+@pytest.mark.parametrize("unit", [None, SECOND])
+def test_a_long_file_is_read_in_pieces_as_it_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, unit: int | None
+) -> None:
+    def told() -> tuple[object, ...]:
+        try:
+            found = read(path, stream)
+        except DataError as error:
+            return error.message, error.detail, error.hint
+        rows = found.rows
+        return (
+            rows.to_dict(as_series=False),
+            rows.schema,
+            found.garbled,
+            found.dead_letters,
+            found.notes,
+            found.unknown,
+        )
+
+    path = tmp_path / "long.csv"
+    path.write_text(text, newline="")
+    stream = Stream(
+        "long",
+        stream_columns((Column("id", STRING), Column("depth", INT), Column("level", FLOAT))),
+        time_unit=unit,
+    )
+    whole = told()
+    monkeypatch.setattr(files, "TEXT", 100)
+    monkeypatch.setattr(values, "PART", 4)
+    monkeypatch.setattr("nilometer.ingest.readers.lines.PIECE", 60)
+    monkeypatch.setattr(csv_file, "PIECE", 0)
+    assert told() == whole
+
+
+def test_of_a_long_file_without_faults_only_a_piece_is_text_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bytes:
+        raise AssertionError(f"{path.name} is read whole")
+
+    path = tmp_path / "long.csv"
+    path.write_text(CLEAN)
+    stream = Stream("long", stream_columns((Column("id", STRING), Column("depth", INT))))
+    monkeypatch.setattr(files, "TEXT", 100)
+    monkeypatch.setattr(files, "contents", refuse)
+    rows = read(path, stream).rows
+    assert (rows["depth"].to_list(), rows["id"].to_list()[:4]) == (list(range(60)), ["s0", "s1", "s2", "s0"])
+    path.write_text(CLEAN.replace(",31,", ",deep,"))
+    with pytest.raises(AssertionError, match="read whole"):
+        read(path, stream)

@@ -181,6 +181,10 @@ def _names(fields: list[str], declared: tuple[Column, ...] | None) -> list[str]:
     return names
 
 
+PIECE = 1 << 20
+"""The bytes of text beyond which it is cut into columns piece by piece."""
+
+
 @dataclass(frozen=True)
 class _Way:
     """How the text is cut into columns. `header`: how many lines name them."""
@@ -200,25 +204,26 @@ def _parse(text: bytes, way: _Way, broken: list[tuple[int, str]], *, threads: bo
         broken.append((row.number or 0, reason + ("\n" if "\n" in row.text.strip() else "")))
         return "skip"
 
-    table = arrow_csv.read_csv(
-        io.BytesIO(text),
-        read_options=arrow_csv.ReadOptions(
-            use_threads=threads, column_names=list(way.names), skip_rows_after_names=way.header
-        ),
-        parse_options=arrow_csv.ParseOptions(
-            delimiter=way.separator,
-            quote_char=quote or False,
-            newlines_in_values=bool(quote) and quote.encode() in text,
-            invalid_row_handler=set_aside,
-        ),
-        convert_options=arrow_csv.ConvertOptions(
-            include_columns=list(way.wanted),
-            column_types={name: pa.large_string() for name in way.wanted},
-            strings_can_be_null=True,
-            null_values=[""],
-            quoted_strings_can_be_null=False,
-        ),
+    read_options = arrow_csv.ReadOptions(
+        use_threads=threads, column_names=list(way.names), skip_rows_after_names=way.header
     )
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
+    parse_options = arrow_csv.ParseOptions(
+        delimiter=way.separator,
+        quote_char=quote or False,
+        newlines_in_values=bool(quote) and quote.encode() in text,
+        invalid_row_handler=set_aside,
+    )
+    convert_options = arrow_csv.ConvertOptions(
+        include_columns=list(way.wanted),
+        column_types={name: pa.large_string() for name in way.wanted},
+        strings_can_be_null=True,
+        null_values=[""],
+        quoted_strings_can_be_null=False,
+    )
+    if len(text) <= PIECE or not threads:
+        table = arrow_csv.read_csv(io.BytesIO(text), read_options, parse_options, convert_options)
+        return pl.DataFrame(pl.from_arrow(table))
+    # Piece by piece: as one table, the texts would be in memory twice.
+    with arrow_csv.open_csv(io.BytesIO(text), read_options, parse_options, convert_options) as reader:
+        pieces = [pl.DataFrame(pl.from_arrow(batch)) for batch in reader]
+        return pl.concat(pieces or [pl.DataFrame(pl.from_arrow(reader.schema.empty_table()))])

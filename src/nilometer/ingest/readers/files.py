@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -31,7 +32,7 @@ from nilometer.ingest.readers.reading import RawFile, Reading, match_columns, re
 from nilometer.ingest.readers.values import read_values
 from nilometer.memory import budget
 from nilometer.operators.frames import dtype
-from nilometer.types import INT, STRING, TIME, Column, Type, format_bytes
+from nilometer.types import INT, STRING, TIME, Column, Kind, Type, format_bytes
 
 FORMATS: dict[str, str] = {
     ".csv": "csv",
@@ -51,6 +52,9 @@ NAMED = 12
 
 PIECE = 1 << 20
 """How many bytes are decompressed at once."""
+
+TEXT = 1 << 24
+"""How many bytes of a long CSV file are text in memory at once."""
 
 _SHEET = "save the sheet as CSV"
 _TEXT = "if it holds rows of text, name it .csv: the delimiter is found; or declare the stream with FORMAT"
@@ -90,28 +94,34 @@ def read(
         columns = tuple(column for column in columns if form.in_file(column.name) in there)
     names = tuple(column.name for column in columns)
     values = tuple(name for name in names if name.lower() not in ("time", "id"))
-    raw = read_raw(path, form.columns_in_file(columns), stream.form, names, values)
-    if not raw.names and not raw.columns.height and not raw.broken_count:
-        empty = pl.DataFrame({column.name: pl.Series([], dtype=dtype(column.type)) for column in columns})
-        return Reading(empty, notes=(f"{label} is empty",))
-    shaped, guess = form.shaped(raw, columns), None
-    if not match_columns([Column("time", TIME)], shaped.columns.columns) and not raw.mapped:
-        taken = frozenset(match_columns(form.columns_in_file(columns), raw.names).values())
-        guess = guessed_time(read_raw(path, None, stream.form), taken)
-    if guess is not None:
-        form = replace(form, renamed={**form.renamed, guess: "time"})
+    guess = None
+    sound = _read_in_pieces(path, stream, form, columns)
+    if sound is not None:
+        raw, shaped, reading = sound
+    else:
         raw = read_raw(path, form.columns_in_file(columns), stream.form, names, values)
+        if not raw.names and not raw.columns.height and not raw.broken_count:
+            empty = pl.DataFrame({column.name: pl.Series([], dtype=dtype(column.type)) for column in columns})
+            return Reading(empty, notes=(f"{label} is empty",))
         shaped = form.shaped(raw, columns)
-    reading = read_rows(
-        shaped,
-        columns,
-        f"'{label}'",
-        required="time",
-        time_unit=stream.time_unit,
-        format=stream.form.format,
-    )
+        if not match_columns([Column("time", TIME)], shaped.columns.columns) and not raw.mapped:
+            taken = frozenset(match_columns(form.columns_in_file(columns), raw.names).values())
+            guess = guessed_time(read_raw(path, None, stream.form), taken)
+        if guess is not None:
+            form = replace(form, renamed={**form.renamed, guess: "time"})
+            raw = read_raw(path, form.columns_in_file(columns), stream.form, names, values)
+            shaped = form.shaped(raw, columns)
+        reading = read_rows(
+            shaped,
+            columns,
+            f"'{label}'",
+            required="time",
+            time_unit=stream.time_unit,
+            format=stream.form.format,
+        )
     if file_kind(path, stream.form) == "csv":
         reading = _with_trimmed_ids(reading)
+        reading = replace(reading, rows=reading.rows.rechunk())
     asked_for = [column for column in columns if wanted is None or column.name.lower() in wanted]
     taking = (f"{label} has no column 'time': taking '{guess}'",) if guess is not None else ()
     notes = (*taking, *_missing(label, asked_for, shaped, reading, raw.names, stream.form), *reading.notes)
@@ -120,6 +130,60 @@ def read(
     matched = match_columns(columns, shaped.names).values()
     unknown = () if shaped.mapped else tuple(name for name in shaped.names if name not in matched)
     return replace(reading, notes=notes, unknown=unknown)
+
+
+def _read_in_pieces(
+    path: Path, stream: Stream, form: FileForm, columns: tuple[Column, ...]
+) -> tuple[RawFile, RawFile, Reading] | None:
+    """The rows of a long CSV file, of which only a piece is in memory as text: the first piece as it is and as shaped,
+    and all rows. None if the file must be read whole: it is short or compressed, has quotes, a FORMAT, a row that
+    cannot be read, or anything to remark, or one of its values can tell how others are read."""
+    plain = stream.form.format is None and stream.form.sole_time is None and format_of(path) == "csv"
+    if not plain or path.suffix.lower() in COMPRESSIONS or not path.is_file() or path.stat().st_size <= TEXT:
+        return None
+    if any(column.type.kind in (Kind.POINT, Kind.VECTOR) for column in columns):
+        return None
+    wanted = form.columns_in_file(columns)
+    first: tuple[RawFile, RawFile] | None = None
+    found: dict[str, list[pl.Series]] = {column.name: [] for column in columns}
+    for text in _pieces(path):
+        if b'"' in text or text.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return None
+        try:
+            raw = _with_partition(read_csv(text, wanted, stream.form), path)
+            shaped = form.shaped(raw, columns)
+            time = match_columns([Column("time", TIME)], shaped.columns.columns).get("time")
+            if time is None or raw.broken_count or raw.spoiled is not None:
+                return None
+            early = shaped.columns[time].head(8)
+            if stream.time_unit is None and early.cast(pl.Float64, strict=False).is_not_null().any():
+                return None
+            reading = read_rows(shaped, columns, "", required="time", time_unit=stream.time_unit)
+        except DataError:
+            return None
+        if reading.garbled or reading.notes:
+            return None
+        for column in reading.rows:
+            found[column.name].append(column)
+        if first is not None and raw.names != first[0].names:
+            return None
+        if first is None:
+            bare = replace(raw, columns=raw.columns.clear(), names=raw.names or tuple(raw.columns.columns))
+            first = bare, replace(shaped, columns=shaped.columns.clear())
+    if first is None:
+        return None
+    rows = pl.DataFrame([pl.concat(found.pop(column.name), rechunk=True) for column in columns])
+    return *first, Reading(rows)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """The lines of a file, some at a time, each time after the first line that is not blank."""
+    with path.open("rb") as file:
+        header = b"\n"
+        while header and not header.strip():
+            header = file.readline()
+        while text := file.read(TEXT):
+            yield header + text + file.readline()
 
 
 def _with_trimmed_ids(reading: Reading) -> Reading:

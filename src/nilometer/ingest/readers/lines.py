@@ -10,6 +10,8 @@ import numpy.typing as npt
 import polars as pl
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+PIECE = 1 << 24
+"""About how many bytes are cut into lines at once to number them."""
 
 
 def in_utf8(data: bytes, encoding: str | None = None) -> bytes:
@@ -41,8 +43,15 @@ def split_lines(text: bytes) -> pl.Series:
 
 def nonblank_lines(text: bytes) -> npt.NDArray[np.int64]:
     """The 1-based numbers of the lines that are not blank."""
-    filled = split_lines(text).str.strip_chars() != ""
-    return filled.arg_true().to_numpy().astype(np.int64) + 1
+    found: list[npt.NDArray[np.int64]] = []
+    place = before = 0
+    while place <= len(text):
+        end = text.find(b"\n", place + PIECE)
+        end = len(text) if end < 0 else end
+        filled = split_lines(text[place:end]).str.strip_chars() != ""
+        found.append(filled.arg_true().to_numpy().astype(np.int64) + before + 1)
+        place, before = end + 1, before + len(filled)
+    return np.concatenate(found)
 
 
 def spoiled_rows(columns: pl.DataFrame) -> pl.Series | None:

@@ -54,7 +54,7 @@ def read_table(table: Table, base: str | Path | None = None) -> pl.DataFrame:
                 detail="; ".join(map(str, reading.dead_letters[:3])),
                 hint="correct the data, or the types in CREATE TABLE",
             )
-        parts.append(reading.rows)
+        parts.append(reading.rows.rechunk())
     return pl.concat(parts)
 
 

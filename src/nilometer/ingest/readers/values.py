@@ -12,6 +12,7 @@ Parquet agree.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,6 +47,8 @@ _GROUPED = {
 }
 """Numbers with marks between their thousands, by the decimal mark."""
 _EXACT = 2.0**53
+PART = 1 << 18
+"""How many texts are read at once: what is made on the way to their values then stays small."""
 _INT_END = 2.0**63
 
 
@@ -63,6 +66,39 @@ def read_values(
     found: pl.Series, declared: Type, time_unit: int | None = None, format: Format | None = None
 ) -> ReadValues:
     """Read a column as the declared type; `time_unit` is the unit of numeric times in microseconds."""
+    if len(found) <= PART or not _in_parts(found, declared.kind, format):
+        return _read_values(found, declared, time_unit, format)
+    parts = [_read_values(part, declared, time_unit, format) for part in _parts(found)]
+    if any(part.remarks for part in parts):  # their order is that of the whole
+        return _read_values(found, declared, time_unit, format)
+    garbled = None
+    if any(part.garbled is not None for part in parts):
+        sound = pl.Series(found.name, [False])
+        garbled = pl.concat(
+            [
+                sound.new_from_index(0, len(part.values)) if part.garbled is None else part.garbled
+                for part in parts
+            ],
+            rechunk=True,
+        )
+    values = pl.concat([part.values for part in parts], rechunk=True)
+    return ReadValues(values, garbled)
+
+
+def _parts(found: pl.Series) -> Iterator[pl.Series]:
+    return (found[start : start + PART] for start in range(0, len(found), PART))
+
+
+def _in_parts(found: pl.Series, kind: Kind, format: Format | None) -> bool:
+    """Whether each value is read by itself, so that a long column may be read part by part."""
+    formatted = format is not None and bool(format.time_format or format.timezone)
+    plain = kind in (Kind.INT, Kind.FLOAT, Kind.BOOLEAN) or (kind is Kind.TIME and not formatted)
+    return found.dtype == pl.String and plain
+
+
+def _read_values(
+    found: pl.Series, declared: Type, time_unit: int | None, format: Format | None
+) -> ReadValues:
     if isinstance(found.dtype, pl.Duration):
         found = found.dt.total_microseconds() / 1e6
     if format is not None and format.nulls and found.dtype == pl.String:
@@ -322,11 +358,22 @@ def _points(found: pl.Series) -> pl.Series:
     return pl.select(pl.when(whole).then(pl.struct(x=x, y=y)).alias(found.name)).to_series()
 
 
+def _has_switches(texts: pl.Series) -> bool:
+    return any(bool(_is_word(part, "on", "off").any()) for part in _parts(texts))
+
+
 def fits(found: pl.Series, declared: Type, format: Format | None = None) -> bool:
     """Whether every value of the column can be read as that type. `on` and `off` are words first: only a
     declaration makes them BOOLEAN."""
-    if declared.kind is Kind.BOOLEAN and found.dtype == pl.String and _is_word(found, "on", "off").any():
+    if declared.kind is Kind.BOOLEAN and found.dtype == pl.String and _has_switches(found):
         return False
+    if found.dtype == pl.String and len(found) > PART:
+        if _in_parts(found, declared.kind, format):  # the first part that does not fit is the last one read
+            parts = _parts(found)
+            return all(_read_values(part, declared, None, format).garbled is None for part in parts)
+        # Points that do not fit beside some others do not fit beside more.
+        if declared.kind is Kind.POINT and not fits(found.head(PART), declared, format):
+            return False
     return read_values(found, declared, None, format).garbled is None
 
 
