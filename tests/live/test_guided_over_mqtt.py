@@ -1,7 +1,7 @@
 """GUIDE with a real Mosquitto: the sensors at a plume are told to sample often, and do; the others sample rarely.
 
 Sixty simulated sensors are behind the broker on six connections. Time is the field's own: a minute passes when the broker
-has taken all that was published, and the station has all of it in its log.
+has taken all that was published, the station has all of it in its log, and its commands have come to the sensors.
 """
 
 from __future__ import annotations
@@ -70,14 +70,22 @@ class World:
         lines = [f"CREATE SENSOR {each.id} OF air AT {each.location!r};" for each in plume.sensors()]
         (folder / "schema.sql").write_text(SCHEMA.format(url=broker.url, sensors="\n".join(lines)))
         self.sensors = MqttFleet(self.field, "127.0.0.1", broker.port, connections=6)
+        self.sensors.open()
+        assert self.sensors.settle(PATIENCE)
         self.station = Station(
             nilometer.connect(folder),
             folder,
             outside=Outside(clock=lambda: self.now, steady=lambda: self.now),
         )
+        self.commands = 0
+        command = self.station.fleet._command
+
+        def counted(*arguments: Any) -> bool:
+            self.commands += 1
+            return command(*arguments)
+
+        self.station.fleet._command = counted
         self.station.install(self.station.database.sql(UPDATES), "updates", durable=True)
-        self.sensors.open()
-        assert self.sensors.settle(PATIENCE)
 
     def pass_minute(self) -> None:
         self.now += MINUTE
@@ -87,9 +95,10 @@ class World:
         quiet = 0
         while quiet < 2:
             quiet = 0 if self.station.step() else quiet + 1
+        assert self.sensors.wait(lambda: self.sensors.commanded >= self.commands, PATIENCE)
 
     def until(self, condition: Any, minutes: int) -> None:
-        """Let minutes pass until something is so: commands and their acknowledgements are on the way."""
+        """Let minutes pass until something is so."""
         for _ in range(minutes):
             self.pass_minute()
             if condition():
