@@ -84,6 +84,8 @@ class Scene:
             self.at_home(stream, None)
         self.start = SECOND
         self.answers: list[pl.DataFrame] = []
+        self.ended: dict[str, list[pl.DataFrame]] = {}
+        """What came of other questions until they were dropped."""
         self.asker = self.contacts[-1].address
         self._plan_readings(random)
 

@@ -3,6 +3,7 @@ reordering, crashes, restarts, joins, leaves, partitions and outages."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -207,3 +208,98 @@ def test_without_replicas_each_missing_result_has_a_lost_row(seed: int) -> None:
     assert lost["p0"] >= len({x for x, _ in missing} & gone["X"])
     assert lost["p1"] >= len({y for _, y in missing} & gone["Y"])
     assert not missing or sum(lost.values()) > 0
+
+
+def ask_at(scene: Scene, second: int, name: str, plan: JoinPlan) -> None:
+    network = scene.network
+
+    def ask() -> None:
+        network.peers["p0"].ask(network.now, name, plan, network.now)
+        network.carry()
+
+    network.at(second * SECOND, ask)
+
+
+def answers(scene: Scene, name: str) -> list[tuple[int, ...]]:
+    asked = scene.network.peers["p0"].asked[name]
+    ids = [f"@position{at}" for at in range(len(asked.plan.inputs))]
+    return sorted(row for frame in asked.taken() for row in frame.select(ids).rows())
+
+
+@pytest.mark.parametrize("seconds", [(3, 2, 1), (1, 2, 6), (6, 1, 3)])
+def test_joins_of_different_windows_share_a_stage(seconds: tuple[int, ...]) -> None:
+    """The peers keep the rows of the widest window, whichever is asked first."""
+    widest, shared = Scene(with_width(TRIPLE, max(seconds))), Scene(with_width(TRIPLE, 3))
+    kept = [0, 0]
+    for at, scene in enumerate((widest, shared)):
+        for tick in range(2, 30):
+
+            def count(at: int = at, scene: Scene = scene) -> None:
+                kept[at] = max(kept[at], sum(peer.joining.kept for peer in scene.network.peers.values()))
+
+            scene.network.at(tick * SECOND, count)
+    for number, width in enumerate(seconds):
+        ask_at(shared, 1 + number, f"other{number}", with_width(TRIPLE, width))
+    assert widest.run() == widest.expected
+    assert shared.run() == shared.expected
+    streams = {name: memory.rows for name, memory in shared.memories.items()}
+    for number, width in enumerate(seconds):
+        expected = results(with_width(TRIPLE, width), streams, (1 + number) * SECOND)
+        assert answers(shared, f"other{number}") == expected
+        assert expected
+    assert all(len(peer.flows) == 1 for peer in shared.network.peers.values())
+    assert 0 < kept[1] <= kept[0]
+
+
+def test_an_equal_question_that_begins_earlier_has_the_earlier_readings() -> None:
+    """The homes read their logs again: they had not sent them for the first one."""
+    scene = Scene(PAIR)
+    network = scene.network
+
+    def ask() -> None:
+        network.peers["p0"].ask(network.now, "earlier", PAIR, 0)
+        network.carry()
+
+    network.at(3 * SECOND, ask)
+    assert scene.run() == scene.expected
+    expected = results(PAIR, {name: memory.rows for name, memory in scene.memories.items()}, 0)
+    assert answers(scene, "earlier") == expected
+    assert len(expected) > len(scene.expected)
+
+
+def test_a_stage_has_the_widest_window_of_the_questions_that_are_left() -> None:
+    scene = Scene(PAIR)
+    network, found = scene.network, []
+    ask_at(scene, 2, "wide", with_width(PAIR, 9))
+
+    def look() -> None:
+        found.append({flow.plan.reach for peer in network.peers.values() for flow in peer.flows.values()})
+
+    def drop(name: str) -> None:
+        network.peers["p0"].drop(network.now, name)
+        network.carry()
+
+    network.at(5 * SECOND, look)
+    network.at(6 * SECOND, lambda: drop("wide"))
+    network.at(9 * SECOND, look)
+    assert scene.run() == scene.expected
+    drop("q")
+    network.run(network.now + 10 * SECOND)
+    assert found == [{9 * SECOND}, {WIDTH}]
+    assert not any(peer.flows for peer in network.peers.values())
+
+
+def test_joins_of_type_2_and_bounded_ones_share_no_stage() -> None:
+    for plan in (CHAIN, replace(PAIR, memory=(9, None)), replace(PAIR, policy="RANDOM")):
+        assert plan.shared != with_width(plan, 1).shared
+    assert PAIR.shared == with_width(PAIR, 1).shared != with_width(TRIPLE, 1).shared
+    assert (
+        PAIR.shared
+        != replace(PAIR, inputs=(replace(PAIR.inputs[0], condition="B > 1"), PAIR.inputs[1])).shared
+    )
+
+
+def with_width(plan: JoinPlan, seconds: int) -> JoinPlan:
+    count = len(plan.inputs)
+    widths = tuple(tuple(0 if i == j else seconds * SECOND for j in range(count)) for i in range(count))
+    return replace(plan, widths=widths)

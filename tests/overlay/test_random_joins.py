@@ -1,4 +1,4 @@
-"""Random joins, of both types and of two to five streams, under random schedules of crashes, restarts, joins and
+"""Random joins, of both types and of two to five streams, asked with several windows that come and go, under random schedules of crashes, restarts, joins and
 partitions, over a network that loses, doubles and reorders: the answer is that of trying every combination."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nilometer.overlay.peer import Settings
 from nilometer.overlay.ring import Contact
 from nilometer.overlay.simulator import Faults
 from nilometer.types import MILLISECOND, SECOND
-from overlay.scenes import Scene
+from overlay.scenes import Scene, results
 
 SLACK = 90 * SECOND
 """Longer than all that happens here: no row is overdue."""
@@ -56,6 +56,7 @@ def check(seed: int) -> None:
     settings = Settings(slack=SLACK, silent=random.choice((3, 60)) * SECOND)
     scene = Scene(plan, peers=7, seed=seed, faults=faults, settings=settings, seconds=14, rate=2, values=2)
     network = scene.network
+    others = ask_others(scene, Random(seed))
     # Homes are p0 to p4, the one who asks is p6; p5 and a new one come and go, and one home may begin anew.
     moment = random.randint(4, 8) * SECOND + random.randrange(SECOND)
     what = random.choice(("nothing", "crash", "restart", "join", "home", "part"))
@@ -76,6 +77,49 @@ def check(seed: int) -> None:
             network.at(moment + random.randrange(1, 6) * SECOND, network.heal)
     network.run(120 * SECOND)
     assert scene.found() == scene.expected, f"seed {seed}, {what}"
+    streams = {name: memory.rows for name, memory in scene.memories.items()}
+    ids = [f"@position{at}" for at in range(len(plan.inputs))]
+    for name, other, start, ends in others:
+        frames = scene.network.peers[scene.asker].asked[name].taken() if ends is None else scene.ended[name]
+        found = sorted(row for frame in frames for row in frame.select(ids).rows())
+        expected = results(other, streams, start)
+        if ends is None:
+            assert found == expected, f"seed {seed}, {what}, {name}"
+        else:
+            assert len(found) == len(set(found)), f"seed {seed}, {what}, {name}"
+            assert set(found) <= set(expected), f"seed {seed}, {what}, {name}"
+
+
+def ask_others(scene: Scene, random: Random) -> list[tuple[str, JoinPlan, int, int | None]]:
+    """Questions of the same join with other windows, wider and narrower ones, that begin later or earlier than the first. Some
+    are dropped while the others go on."""
+    network = scene.network
+    others: list[tuple[str, JoinPlan, int, int | None]] = []
+    for number in range(random.randint(1, 4)):
+        scaled = np.array(scene.plan.widths) * random.choice((0.3, 0.7, 1, 1.5, 2.5))
+        widths = tuple(tuple(map(int, row)) for row in closure(scaled.astype(np.int64)))
+        if random.random() < 0.3:
+            widths = directed(widths, random)
+        name, plan = f"other{number}", replace(scene.plan, widths=widths)
+        at = random.randrange(SECOND // 2, 9 * SECOND)
+        start = max(0, at + random.choice((-2, 0, 0, 1)) * SECOND)
+        ends = at + random.randrange(1, 6) * SECOND if random.random() < 0.4 else None
+        others.append((name, plan, start, ends))
+
+        def ask(name: str = name, plan: JoinPlan = plan, start: int = start) -> None:
+            network.peers[scene.asker].ask(network.now, name, plan, start)
+            network.carry()
+
+        def drop(name: str = name) -> None:
+            asker = network.peers[scene.asker]
+            scene.ended[name] = asker.asked[name].taken()
+            asker.drop(network.now, name)
+            network.carry()
+
+        network.at(at, ask)
+        if ends is not None:
+            network.at(ends, drop)
+    return others
 
 
 @pytest.mark.parametrize("seed", [0, 2, 4, 5])

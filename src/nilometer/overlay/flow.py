@@ -1,13 +1,15 @@
 """A join that one peer takes part in: its windows, and the queries that want its results.
 
-Queries with the same join share one flow, whenever they began; a result goes to those that began before its members.
+Queries with the same join share one flow, whenever they began and whatever their windows are. It has the start of the earliest
+and, in each direction between two streams, the width of the widest; a result goes to those that want it (wanted.py).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
 import polars as pl
 
 from nilometer.overlay.join_plan import JoinPlan
@@ -27,9 +29,9 @@ class Query:
     plan: JoinPlan
 
 
-@dataclass
+@dataclass(eq=False)
 class Flow:
-    """One join, and its part at this peer."""
+    """One join, and its part at this peer. `plan` has the widest windows of its queries."""
 
     plan: JoinPlan
     most_rows: int
@@ -47,6 +49,27 @@ class Flow:
     def start(self) -> int:
         """The time of the earliest query."""
         return min(query.start for query in self.queries.values())
+
+    def begin(self, query: Query) -> bool:
+        """Take a query. Returns whether it needs rows or results that no other needed."""
+        before = (self.start, self.plan.widths) if self.queries else None
+        self.queries[query.id] = query
+        self._widen({query.plan.widths} if before is None else {self.plan.widths, query.plan.widths})
+        return before != (self.start, self.plan.widths)
+
+    def end(self, query: str) -> None:
+        """A query has ended."""
+        del self.queries[query]
+        if self.queries:
+            self._widen({one.plan.widths for one in self.queries.values()})
+
+    def _widen(self, wanted: set[tuple[tuple[int, ...], ...]]) -> None:
+        # The greatest of closed widths are closed: a path through a third stream is at least as long for each query.
+        widths = tuple(tuple(map(int, row)) for row in np.max(list(wanted), axis=0))
+        if widths != self.plan.widths:
+            self.plan = replace(self.plan, widths=widths)
+            for windows in self.windows:
+                windows.use(self.plan)
 
     @cached_property
     def streams(self) -> set[str]:

@@ -154,19 +154,19 @@ class Indexing:
             if home.said
         }
 
-    def changed(self, start: int | None) -> None:
-        """The questions have changed; one of them takes readings from `start` on."""
-        known = {index: len(uses) for index, uses in self._uses.items()}
+    def changed(self, start: int, grown: Flow | None) -> None:
+        """The questions have changed; one of them takes readings from `start` on, and needs more of a flow than was needed
+        before."""
         self._uses = {}
         for flow in self._peer.flows.values():
             for at in range(len(flow.plan.inputs)):
                 self._uses.setdefault(index_of(flow, at), []).append(Use(flow, at))
-        self._peer.joining.changed(self._uses)
-        if start is None:
+        self._peer.joining.changed(self._uses, grown)
+        if grown is None:
             return
         for stream, home in self._homes.items():
             for index, uses in self._uses_of(stream):
-                if len(uses) != known.get(index):
+                if any(use.flow is grown for use in uses):
                     rows = home.source.since(start)
                     if rows.height:
                         # An earlier life of this peer may have sent the first of them. If not, they are in time all the same:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -139,6 +139,15 @@ class JoinPlan:
     def identity(self) -> str:
         """The same for equal joins, on every machine."""
         return hashlib.blake2b(self.as_json().encode(), digest_size=8).hexdigest()
+
+    @cached_property
+    def shared(self) -> str:
+        """The same for joins that share a stage: those that differ in their windows alone. A join of type 2 shares none, since
+        what its stages send on depends on the window; nor does one with a bound or a policy of memory."""
+        if self.kind == 2 or self.policy or any(one is not None for one in self.memory):
+            return self.identity
+        count = len(self.inputs)
+        return replace(self, widths=((0,) * count,) * count).identity
 
     def place_of(self, by: int) -> str:
         """Where the keys of a class are put: the first of its columns' names. So joins with other streams by the same column

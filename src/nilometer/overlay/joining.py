@@ -18,6 +18,7 @@ from nilometer.overlay.messages import Put
 from nilometer.overlay.names import KEY, position, time, value
 from nilometer.overlay.ring import Contact
 from nilometer.overlay.stage import Owned
+from nilometer.overlay.wanted import wanted
 
 if TYPE_CHECKING:
     from nilometer.overlay.peer import Peer
@@ -34,7 +35,6 @@ class Joining:
         self._peer, self._select = peer, select
         self._uses: dict[str, list[Use]] = {}
         self._recent: list[tuple[int, str, pl.DataFrame]] = []
-        self._known: set[str] = set()
         self._expired: dict[str, int] = {}
         self._careful_until = 0
 
@@ -53,15 +53,23 @@ class Joining:
         """How many rows came too late to be sure of their results."""
         return sum(windows.overdue for flow in self._peer.flows.values() for windows in flow.windows)
 
-    def changed(self, uses: dict[str, list[Use]]) -> None:
-        """The questions have changed."""
+    def changed(self, uses: dict[str, list[Use]], grown: Flow | None) -> None:
+        """The questions have changed; one of them needs more of a flow than was needed before."""
         self._uses = uses
-        flows = self._peer.flows
-        new = [name for name in flows if name not in self._known]
-        self._known = set(flows)
-        for name in new:
+        if grown is not None:
             for _, index, rows in self._recent:
-                self._insert(index, rows, only=flows[name])
+                self._insert(index, rows, only=grown)
+
+    def narrowed(self, flow: Flow) -> None:
+        """A question has ended: drop the rows that it alone needed."""
+        for windows in flow.windows:
+            windows.expire(self._peer.streams.watermarks(), self._kept_after)
+
+    @property
+    def _kept_after(self) -> int:
+        """How long after its window a row is kept. After a takeover rows come again: their partners wait longer."""
+        peer = self._peer
+        return peer.settings.slack * (CAREFUL if peer.now < self._careful_until else 1)
 
     def take_rows(self, put: Put) -> None:
         """Rows have come."""
@@ -78,8 +86,7 @@ class Joining:
         self._recent = [one for one in self._recent if one[0] >= horizon]
         watermarks = peer.streams.watermarks()
         moved, self._expired = watermarks != self._expired, watermarks
-        # After a takeover rows come again: their partners wait longer.
-        slack = peer.settings.slack * (CAREFUL if peer.now < self._careful_until else 1)
+        slack = self._kept_after
         for flow in list(peer.flows.values()):
             for windows in flow.windows if moved else ():
                 windows.expire(watermarks, slack)
@@ -129,7 +136,7 @@ class Joining:
         """The one who asked has lost results: find all again that can still be found."""
         known = self._peer.queries.get(query)
         if known is not None:
-            flow = self._peer.flows[known.plan.identity]
+            flow = self._peer.flows[known.plan.shared]
             found = flow.windows[-1].results_of(self._peer.owned)
             if found is not None:
                 self._deliver(flow, found, only=query)
@@ -188,12 +195,13 @@ class Joining:
             self._send_on(flow, stage, rows)
 
     def _deliver(self, flow: Flow, rows: pl.DataFrame, only: str | None = None) -> None:
-        earliest = pl.min_horizontal(time(at) for at in range(len(flow.plan.inputs)))
-        for query in list(flow.queries.values()):
-            if only in (None, query.id):
-                wanted = rows.filter(earliest >= query.start).drop(KEY)
-                for part in wanted.iter_slices(BATCH):
-                    self._peer.send_results(query, part)
+        peer = self._peer
+        asked = [query for query in flow.queries.values() if only in (None, query.id)]
+        watermarks, kept = peer.streams.watermarks(), CAREFUL * peer.settings.slack
+        for queries, found in wanted(flow, rows.drop(KEY), asked, watermarks, kept):
+            for query in queries:
+                for part in found.iter_slices(BATCH):
+                    peer.send_results(query, part)
 
     def _send_on(self, flow: Flow, stage: int, rows: pl.DataFrame) -> None:
         peer, plan = self._peer, flow.plan

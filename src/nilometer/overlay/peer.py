@@ -374,9 +374,9 @@ class Peer:
                     return
                 query = Query(notice["id"], Contact(*notice["asker"]), notice["start"], plan)
                 self.queries[query.id] = query
-                flow = self.flows.setdefault(plan.identity, Flow(plan, self.settings.most_rows))
-                flow.queries[query.id] = query
-                self.indexing.changed(query.start)
+                flow = self.flows.setdefault(plan.shared, Flow(plan, self.settings.most_rows))
+                grown = flow.begin(query)
+                self.indexing.changed(query.start, flow if grown else None)
                 # We may hear of it late, and have joined for others what it wants, too.
                 self.joining.results_again(query.id)
             case "tally" if notice["id"] not in self.dropped:
@@ -406,11 +406,13 @@ class Peer:
         self.tallies.end(name)
         self.others.append({"kind": "dropped", "id": name})
         if query is not None:
-            flow = self.flows[query.plan.identity]
-            del flow.queries[name]
-            if not flow.queries:
-                del self.flows[query.plan.identity]
-            self.indexing.changed(None)
+            flow = self.flows[query.plan.shared]
+            flow.end(name)
+            if flow.queries:
+                self.joining.narrowed(flow)
+            else:
+                del self.flows[query.plan.shared]
+            self.indexing.changed(query.start, None)
 
     def _failed(self, peer: Contact, messages: list[Message]) -> None:
         self.routes.forget(peer)

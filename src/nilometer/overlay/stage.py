@@ -37,6 +37,10 @@ class StageWindows:
         self.shed = self.overdue = 0
         """Rows that were dropped because memory is bounded, and rows that came too late to be sure of their results."""
 
+    def use(self, plan: JoinPlan) -> None:
+        """Join by other windows from now on. Rows that were dropped do not come back by themselves."""
+        self._plan = plan
+
     @property
     def height(self) -> int:
         """How many rows are kept."""

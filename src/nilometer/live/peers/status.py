@@ -133,7 +133,7 @@ def _stream(peer: Peer, stream: Stream, readers: int) -> Record:
 
 
 def _join(peer: Peer, query: Query) -> Record:
-    flow = peer.flows[query.plan.identity]
+    flow = peer.flows[query.plan.shared]
     asked = peer.asked.get(query.id)
     return {
         "query": query.id,
