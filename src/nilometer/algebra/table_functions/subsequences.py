@@ -68,13 +68,19 @@ def _occurrences(call: FunctionCall, _input: Schema) -> tuple[Column, ...]:
     )
 
 
-def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
+def _lengths(call: FunctionCall) -> tuple[int, int, int]:
+    """The shortest and the longest subsequence, and how many slots may lie between two of its letters."""
     lengths, gaps = call["LENGTH"], call["GAPS"]
     assert isinstance(lengths, tuple)
     assert isinstance(gaps, int)
     low, high = lengths
     assert isinstance(low, int)
     assert isinstance(high, int)
+    return low, high, gaps
+
+
+def _refuses(call: FunctionCall, input: Schema) -> Refusal | None:
+    low, high, gaps = _lengths(call)
     if not 1 <= low <= high <= 1_000:
         return Refusal("LENGTH needs two lengths, the smaller first", "such as LENGTH 2 TO 5")
     every, frame = call["EVERY"], call.window
@@ -112,12 +118,7 @@ def _divides(call: FunctionCall, _input: Schema) -> Divides:
 
 def _shape(call: FunctionCall) -> tuple[int, int]:
     """How many forms the subsequences have, and how many slots the longest one spans."""
-    lengths, gaps = call["LENGTH"], call["GAPS"]
-    assert isinstance(lengths, tuple)
-    assert isinstance(gaps, int)
-    low, high = lengths
-    assert isinstance(low, int)
-    assert isinstance(high, int)
+    low, high, gaps = _lengths(call)
     return sum((gaps + 1) ** (length - 1) for length in range(low, high + 1)), (high - 1) * (gaps + 1) + 1
 
 
