@@ -40,6 +40,7 @@ from nilometer.dataflow.run import answer_schema
 from nilometer.dataflow.schedulers import RoundRobin, Scheduler
 from nilometer.dataflow.sources import Entry, Extents, TableVersion
 from nilometer.dataflow.start import Failure, Start
+from nilometer.dataflow.ticks import by_the_clock, whole_stream
 from nilometer.errors import ConfigurationError
 from nilometer.operators.frames import from_bytes, to_bytes
 from nilometer.operators.set_aside import Letter
@@ -156,6 +157,11 @@ class Graph:
             )
         finally:
             self._tidy()
+        for node in physical.walk_plan(plan):
+            if isinstance(node, physical.TimeWindow) and not by_the_clock(node):
+                stream = whole_stream(node.input)
+                if stream is not None:
+                    start.inlets[stream].tells = True
         self._queries[name] = installed = Installed(plan, start, group, answers, extents, dead)
         return installed
 

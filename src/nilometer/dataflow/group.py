@@ -210,7 +210,8 @@ class Group:
         summaries = {
             stream: found for stream, arrival in own.items() if (found := arrival.summaries) is not None
         }
-        return self._round(self.pace.round(admitted, summaries=summaries), own)
+        ticks = {stream: found for stream, arrival in own.items() if (found := arrival.ticks) is not None}
+        return self._round(self.pace.round(admitted, summaries=summaries, ticks=ticks), own)
 
     def _round(self, now: Round, arrivals: Mapping[str, Arrival]) -> dict[str, NilometerError]:
         failures: dict[int, NilometerError] = {}

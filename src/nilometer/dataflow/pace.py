@@ -93,8 +93,9 @@ class Pace:
         admitted: Mapping[str, pl.DataFrame],
         version: TableVersion | None = None,
         summaries: Mapping[str, pl.DataFrame] | None = None,
+        ticks: Mapping[str, pl.DataFrame] | None = None,
     ) -> Round:
-        """The next round, with the accepted tuples and summaries of the streams that moved."""
+        """The next round, with the accepted tuples, the summaries and the ticks of the streams that moved."""
         first_ticks = {
             stream: inlet.door.first_tick
             for stream, inlet in self.inlets.items()
@@ -102,7 +103,8 @@ class Pace:
         }
         first, self.rounds, self.moved = self.rounds == 0, self.rounds + 1, True
         if version is None:
-            return Round(admitted, self.watermark, first_ticks, first, summaries=summaries or {})
+            found, told = summaries or {}, ticks or {}
+            return Round(admitted, self.watermark, first_ticks, first, summaries=found, ticks=told)
         return Round(admitted, self.watermark, first_ticks, first, version.tables, version.holds_from)
 
     # ---- state -------------------------------------------------------------------------------------------------------

@@ -20,17 +20,20 @@ from nilometer.dataflow.entry_queue import END, EntryQueue, StreamEnd
 from nilometer.dataflow.policy import Policy
 from nilometer.dataflow.pulled import BATCH_ROWS, empty_rows
 from nilometer.dataflow.sources import Entry, Heartbeat, Summaries
+from nilometer.operators.frames import evaluations
+from nilometer.operators.logic import TICK
 
 
 @dataclass(frozen=True)
 class Arrival:
     """The accepted tuples and summaries of a stream, with the number of late readings and of rows shed since the
-    last arrival."""
+    last arrival. If the stream is divided, `ticks` are those of the tuples of all shares, where a window asks for them."""
 
     rows: pl.DataFrame
     late: int = 0
     shed: int = 0
     summaries: pl.DataFrame | None = None
+    ticks: pl.DataFrame | None = None
 
     @property
     def accepted(self) -> int:
@@ -50,11 +53,13 @@ class Share:
 
 
 class PushedInlet:
-    """Queues pushed entries in `entries`. `take` admits about BATCH_ROWS rows of them at a time."""
+    """Queues pushed entries in `entries`. `take` admits about BATCH_ROWS rows of them at a time. `tells`: a share is told
+    the ticks of all tuples."""
 
     def __init__(self, stream: Stream, capacity: int, policy: Policy, share: Share | None = None) -> None:
         self.door = Door(stream)
         self._share = share
+        self.tells = False
         self.entries: EntryQueue[Entry | StreamEnd] = EntryQueue(capacity, policy)
         self.ended = False
         self._shed = 0
@@ -108,9 +113,11 @@ class PushedInlet:
         shed = self.entries.counts.dropped - self._shed
         self._shed += shed
         late = self.door.ledger.late - late
+        ticks = None
         if self._share is not None:
+            ticks = evaluations(rows.get_column(TICK).unique().sort()) if self.tells else None
             rows, late = self._share.rows(rows), late if self._share.first else 0
-        return Arrival(rows, late, shed, pl.concat(summaries) if summaries else None)
+        return Arrival(rows, late, shed, pl.concat(summaries) if summaries else None, ticks)
 
     # ---- state -------------------------------------------------------------------------------------------------------
 

@@ -39,7 +39,8 @@ class Round:
     `admitted` holds the accepted tuples of the streams that moved, by lower-case name. `watermark` is the
     query's watermark, `first_ticks` each stream's first tick. `first` is True in the first round. `tables`
     are stored extents that were read again, by lower-case name; they apply from the tick `holds_from` on.
-    `summaries` are the accepted summaries of the streams that have any.
+    `summaries` are the accepted summaries of the streams that have any. `ticks` are those of all tuples of a stream, where
+    only a share of the tuples is admitted and a window is evaluated at the ticks of all.
     """
 
     admitted: Mapping[str, pl.DataFrame]
@@ -49,6 +50,7 @@ class Round:
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     holds_from: int = INT_MINIMUM
     summaries: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    ticks: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
 class Worker(Protocol):
@@ -116,7 +118,10 @@ class StreamReader:
 
     def step(self, inputs: Sequence[Output], now: Round, first_tick: int | None) -> Output:  # noqa: ARG002
         rows = now.admitted.get(self._stream)
-        return Output(self._empty if rows is None else self._prepare(rows), no_evaluations())
+        ticks = now.ticks.get(self._stream) if now.ticks else None
+        return Output(
+            self._empty if rows is None else self._prepare(rows), no_evaluations() if ticks is None else ticks
+        )
 
     def snapshot(self) -> dict[str, bytes]:
         return {}

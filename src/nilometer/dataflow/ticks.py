@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from nilometer.algebra import Collection
 from nilometer.algebra.table_function import Output
+from nilometer.expressions import may_fail
 from nilometer.plan import physical
 
 
@@ -56,6 +57,23 @@ def tick_interval(node: physical.Node) -> int | None:
         case _:
             below = passed_on(node)
             return None if below is None else tick_interval(below)
+
+
+def by_the_clock(window: physical.TimeWindow) -> bool:
+    """Whether the clock says when a window is evaluated, and not the tuples of its stream."""
+    return window.slide is not None or acquisition_interval(window.input) is not None
+
+
+def whole_stream(node: physical.Node) -> str | None:
+    """The stream (in lower case) of whose tuples a node passes on each one; None: it does not pass on all of a stream.
+    A projection that may fail sets tuples aside."""
+    while isinstance(node, physical.Project | physical.Rename):
+        if isinstance(node, physical.Project) and any(may_fail(item.expression) for item in node.items):
+            return None
+        node = node.input
+    if not isinstance(node, physical.SpAcquire) or node.predicate is not None or node.sensors is not None:
+        return None
+    return node.stream.name.lower()
 
 
 def mixed(node: physical.Union) -> bool:

@@ -58,7 +58,8 @@ class Progress:
     `watermark`: every tick T < watermark is complete and must be evaluated now. `first_tick`: the tick of the first
     tuple, in log order and before any filter, of the extents below (None before there is one): sliding windows are
     evaluated from the first multiple at or after it. `evaluations`: per input port the evaluations that its rows of
-    this round belong to (empty frames for streams and tables). `holds_from`: the tick from which a table that was given
+    this round belong to (empty frames for tables; for a stream that is divided among buckets, the ticks of the tuples of all
+    of them, if its window is evaluated at these). `holds_from`: the tick from which a table that was given
     in this round holds, until a later version of it.
     """
 

@@ -33,6 +33,7 @@ from nilometer.operators.frames import concatenate, conform, dtypes, evaluations
 from nilometer.operators.limits import check_built, operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.panes import Panes
+from nilometer.operators.row_ticks import RowTicks
 from nilometer.operators.window_scope import BEGINNING, Scope
 from nilometer.types import Schema
 
@@ -79,6 +80,7 @@ class TimeWindowLogic:
         span = None if reach is None else max(reach // _PANES_PER_WINDOW, self._scope.period or 0)
         self._panes = Panes(TICK, self._kept, span)
         self._pending: list[pl.DataFrame] = []
+        self._elsewhere = RowTicks(spec.scope)
         self._since = BEGINNING
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
@@ -115,12 +117,17 @@ class TimeWindowLogic:
     def snapshot(self) -> dict[str, bytes]:
         """Returns the panes of rows, and the watermark."""
         self._settle()
-        return {"meta": json.dumps({"since": self._since}).encode()} | self._panes.snapshot("pane")
+        return (
+            {"meta": json.dumps({"since": self._since}).encode()}
+            | self._panes.snapshot("pane")
+            | self._elsewhere.snapshot()
+        )
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back a snapshot."""
         self._since = json.loads(panes["meta"])["since"]
         self._panes.restore("pane", panes)
+        self._elsewhere.restore(panes)
 
     def _settle(self) -> None:
         self._panes.append(concatenate(self._pending, self._kept))
@@ -130,7 +137,8 @@ class TimeWindowLogic:
         if self._scope.period is not None:
             nothing = np.empty(0, dtype=np.int64)
             return self._scope.evaluations(progress.first_tick, self._since, progress.watermark, nothing)
-        new = self._panes.between(self._since, progress.watermark - 1).get_column(TICK).to_numpy()
+        own = self._panes.between(self._since, progress.watermark - 1).get_column(TICK).to_numpy()
+        new = np.concatenate([own, self._elsewhere.due(progress)])
         return self._scope.evaluations(progress.first_tick, self._since, progress.watermark, new)
 
     def _parts(self, ticks: Integers, limit: int | None) -> Iterator[tuple[Integers, pl.DataFrame]]:

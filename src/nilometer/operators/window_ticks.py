@@ -6,6 +6,7 @@ this tick.
 
 A window that slides by 2 is evaluated at every even tick from the stream's first tick on:
 
+>>> from nilometer.operators.logic import TICK
 >>> logic = WindowTicks(Scope(start=4, end=0, slide=2, open_start=True), ((TICK, pl.Int64()),)).build()
 >>> logic.update(0, pl.DataFrame({TICK: [3, 5]}))
 >>> logic.advance(Progress(watermark=7, first_tick=3)).evaluations.get_column(TICK).to_list()
@@ -20,11 +21,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from nilometer.errors import InternalError
-from nilometer.kernels.arrays import Integers
 from nilometer.operators.frames import Dtypes, concatenate, conform, evaluations, from_bytes, to_bytes
 from nilometer.operators.limits import operator
-from nilometer.operators.logic import TICK, Output, Progress
-from nilometer.operators.waiting import Waiting
+from nilometer.operators.logic import Output, Progress
+from nilometer.operators.row_ticks import RowTicks
 from nilometer.operators.window_scope import BEGINNING, Scope
 
 
@@ -49,21 +49,20 @@ class WindowTicksLogic:
         self._scope = spec.scope
         self._columns: Dtypes = dict(spec.columns)
         self._parts: list[pl.DataFrame] = []
-        self._ticks = Waiting({TICK: pl.Int64()})
+        self._ticks = RowTicks(spec.scope)
         self._since = BEGINNING
 
     def update(self, port: int, rows: pl.DataFrame) -> None:
         """Take rows of the stream."""
         if port != 0:
             raise InternalError(f"a window has no input {port}")
-        if self._scope.period is None:
-            self._ticks.add(rows.select(pl.col(TICK).unique()))
+        self._ticks.add(rows)
         self._parts.append(conform(rows, self._columns))
 
     @operator("TIME_WINDOW")
     def advance(self, progress: Progress) -> Output:
         """Returns the rows that came, and every evaluation below the watermark."""
-        new: Integers = self._ticks.release(progress.watermark).get_column(TICK).to_numpy()
+        new = self._ticks.due(progress)
         ticks = self._scope.evaluations(progress.first_tick, self._since, progress.watermark, new)
         self._since = max(self._since, progress.watermark)
         rows = concatenate(self._parts, self._columns)
@@ -74,11 +73,11 @@ class WindowTicksLogic:
         """Returns the watermark, the waiting ticks, and the rows of a round that has begun. Between rounds
         there are no rows.
         """
-        panes = {"meta": json.dumps({"since": self._since}).encode()} | self._ticks.snapshot("ticks")
+        panes = {"meta": json.dumps({"since": self._since}).encode()} | self._ticks.snapshot()
         return panes | ({"rows": to_bytes(concatenate(self._parts, self._columns))} if self._parts else {})
 
     def restore(self, panes: dict[str, bytes]) -> None:
         """Take back a snapshot."""
         self._since = json.loads(panes["meta"])["since"]
-        self._ticks.restore("ticks", panes)
+        self._ticks.restore(panes)
         self._parts = [from_bytes(panes["rows"])] if "rows" in panes else []

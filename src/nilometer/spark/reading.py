@@ -18,6 +18,7 @@ from nilometer.dataflow.door import Door
 from nilometer.dataflow.ledger import Ledger
 from nilometer.log import failpoints
 from nilometer.operators.frames import dtypes, empty
+from nilometer.operators.logic import Output
 from nilometer.spark.admission import Piece
 from nilometer.spark.counts import Counts
 from nilometer.spark.job import Job
@@ -52,8 +53,8 @@ def packets_of(job: Job, task: Task, flows: dict[int, BucketFlow]) -> Iterator[P
             if not _fed_by_others(job, target):
                 yield Packet(-1, target, bucket, (), task.clock)
         for fragment in job.readers_of_tables:
-            rows = _prepared(job, fragment, {}, {}, task.clock)
-            yield from _to_target(job, fragment, rows, (), task.clock)
+            found = _prepared(job, fragment, {}, {}, task.clock)
+            yield from _to_target(job, fragment, found, (), task.clock)
     counts = Counts()
     for number, piece in enumerate(task.pieces):
         admitted, ledger = admitted_rows(job, piece)
@@ -61,7 +62,7 @@ def packets_of(job: Job, task: Task, flows: dict[int, BucketFlow]) -> Iterator[P
         pass_by("during_read")
         for fragment in job.readers[piece.stream]:
             before = flows[fragment.number].work if fragment.number in flows else {}
-            rows = _prepared(job, fragment, flows, {piece.stream: admitted}, task.clock)
+            found = _prepared(job, fragment, flows, {piece.stream: admitted}, task.clock)
             counts += Counts(work=since(before, flows[fragment.number].work))
             # Not the rows sent on, which may be partial results of many rows.
             flow = flows[fragment.number]
@@ -71,23 +72,26 @@ def packets_of(job: Job, task: Task, flows: dict[int, BucketFlow]) -> Iterator[P
             filtered = admitted.height - passed - failed
             counts += Counts(ledger.received, passed, filtered, ledger.late)
             counts += Counts(failed=failed, letters=lines_of(flow.letters))
-            yield from _to_target(job, fragment, rows, (task.number, number), task.clock)
+            yield from _to_target(job, fragment, found, (task.number, number), task.clock)
     end = task.end.as_json() if task.number == 0 else None
     yield Packet(-1, REPORT, 0, (task.number,), task.clock, counts=counts, end=end)
     pass_by("after_read")
 
 
 def _to_target(
-    job: Job, fragment: Fragment, rows: pl.DataFrame, order: tuple[int, ...], clock: Clock
+    job: Job, fragment: Fragment, found: Output, order: tuple[int, ...], clock: Clock
 ) -> Iterator[Packet]:
     """The rows of a fragment on their way to the buckets of the next fragment, or to the answer."""
     if fragment.target is None:
-        yield Packet(fragment.number, ANSWER, 0, order, clock, rows)
+        yield Packet(fragment.number, ANSWER, 0, order, clock, found.rows)
         return
     target = job.layout.fragments[fragment.target]
-    for bucket, part in divide(rows, fragment.keys, target.buckets, fragment.copying):
-        if part.height:
-            yield Packet(fragment.number, target.number, bucket, order, clock, part)
+    ticks = found.evaluations if fragment.told and found.evaluations.height else None
+    parts = dict(divide(found.rows, fragment.keys, target.buckets, fragment.copying))
+    for bucket in range(target.buckets) if ticks is not None else parts:
+        part = parts.get(bucket)
+        if ticks is not None or (part is not None and part.height):
+            yield Packet(fragment.number, target.number, bucket, order, clock, part, ticks)
 
 
 def _fed_by_others(job: Job, number: int) -> bool:
@@ -144,12 +148,12 @@ def _prepared(
     flows: dict[int, BucketFlow],
     admitted: dict[str, pl.DataFrame],
     clock: Clock,
-) -> pl.DataFrame:
+) -> Output:
     """The output of a reader fragment for accepted tuples."""
     # Removed, and stored again after the step: a step that fails leaves a flow that is half done, or has not
     # read its tables.
     kept = flows.pop(fragment.number, None)
     flow = kept or BucketFlow(fragment, 0, job.layout, job.extents)
-    rows = flow.step(clock, [], kept is None, admitted, skips=job.skips).rows
+    found = flow.step(clock, [], kept is None, admitted, skips=job.skips)
     flows[fragment.number] = flow
-    return rows
+    return found

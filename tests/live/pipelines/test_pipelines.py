@@ -36,6 +36,9 @@ QUERIES = {
     "joined": "SELECT a.id, a.x, b.y FROM air [RANGE 2 MINUTES SLIDE 1 MINUTE] a,"
     " rain [RANGE 1 MINUTE SLIDE 1 MINUTE] b WHERE a.id = b.id",
     "silent": "SELECT id FROM SILENT(air FOR 3 MINUTES)",
+    "lately": "SELECT id, COUNT(*) AS n, MEDIAN(x) AS x FROM air [RANGE 3 MINUTES] GROUP BY id",
+    "together": "SELECT a.id, a.x, b.y FROM air [RANGE 2 MINUTES] a, rain [NOW] b WHERE a.id = b.id",
+    "chosen": "SELECT id, SUM(x) AS s FROM (SELECT * FROM air WHERE x > 1) [RANGE 3 MINUTES] GROUP BY id",
 }
 
 
@@ -108,7 +111,12 @@ def test_the_parts_of_a_pipeline_answer_as_the_whole(tmp_path: Path, monkeypatch
         life(database, tmp_path)
         check(database, names)
     whole = {name: why_whole(database.query(name).physical) for name in names}
-    assert [name for name, why in whole.items() if why is None] == ["means", "joined"], whole
+    assert [name for name, why in whole.items() if why is None] == [
+        "means",
+        "joined",
+        "lately",
+        "together",
+    ], whole
 
 
 def test_a_run_has_one_record_for_all_queries(tmp_path: Path) -> None:

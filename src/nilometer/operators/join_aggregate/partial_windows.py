@@ -14,7 +14,7 @@ from nilometer.expressions import type_of
 from nilometer.kernels.arrays import Integers
 from nilometer.operators.frames import dtype
 from nilometer.operators.latest import LatestWindow
-from nilometer.operators.logic import EVALUATION, TICK
+from nilometer.operators.logic import EVALUATION, TICK, Progress
 from nilometer.operators.window_aggregate.components import ROWS
 from nilometer.operators.window_aggregate.partials import value_columns
 from nilometer.operators.window_aggregate.sliding import SlidingLogic
@@ -58,7 +58,7 @@ class PartialWindows(SlidingLogic):
 
     def settle(self, watermark: int) -> None:
         """Record that event time has reached the watermark: evaluations below it may be requested."""
-        self._ticks.release(watermark)
+        self._ticks.due(Progress(watermark))
         self._settle(watermark)
         self._since = max(self._since, watermark)
 

@@ -22,8 +22,8 @@ from nilometer.operators.frames import dtype, empty, evaluations, window_dtypes
 from nilometer.operators.limits import operator
 from nilometer.operators.logic import EVALUATION, TICK, Output, Progress, no_evaluations
 from nilometer.operators.panes import Panes
+from nilometer.operators.row_ticks import RowTicks
 from nilometer.operators.set_aside import failing_rows
-from nilometer.operators.waiting import Waiting
 from nilometer.operators.window_aggregate.completeness import Expectation
 from nilometer.operators.window_aggregate.components import ROWS, Lifting
 from nilometer.operators.window_aggregate.groups import GroupCodes
@@ -57,7 +57,7 @@ class SlidingLogic:
         self._grouped = bool(spec.keys)
         self._begin()
         self._new: list[Partials] = []
-        self._ticks = Waiting({TICK: pl.Int64()})
+        self._ticks = RowTicks(spec.scope)
         self._since = BEGINNING
         self._alive = 0
 
@@ -73,8 +73,7 @@ class SlidingLogic:
         predicate."""
         if port > 1 or (port == 1 and self._predicate is not None):
             raise InternalError(f"a window has no input {port}")
-        if self._scope.period is None:
-            self._ticks.add(rows.select(pl.col(TICK).unique()))
+        self._ticks.add(rows)
         if self._expectation is not None:
             self._expectation.update(rows)
         seen = self._scope.ever_seen(rows.get_column(TICK).to_numpy())
@@ -105,7 +104,7 @@ class SlidingLogic:
         """Slide over every evaluation below the watermark."""
         self._state.hold_groups(len(self._groups))
         self._settle(progress.watermark)
-        new: Integers = self._ticks.release(progress.watermark).get_column(TICK).to_numpy()
+        new = self._ticks.due(progress)
         ticks = self._scope.evaluations(progress.first_tick, self._since, progress.watermark, new)
         self._since = max(self._since, progress.watermark)
         if not len(ticks):
@@ -121,7 +120,7 @@ class SlidingLogic:
         self._settle(self._since)
         counts = [c.name for c in self._lifting.components if c.name.startswith("count")]
         meta = {"since": self._since, "counts": counts}
-        panes = {"meta": json.dumps(meta).encode()} | self._ticks.snapshot("ticks")
+        panes = {"meta": json.dumps(meta).encode()} | self._ticks.snapshot()
         panes |= self._groups.snapshot() | self._waiting.snapshot("waiting") | self._state.snapshot()
         return panes if self._expectation is None else panes | self._expectation.snapshot()
 
@@ -129,7 +128,7 @@ class SlidingLogic:
         """Take back a snapshot."""
         meta = json.loads(panes["meta"])
         self._since = meta["since"]
-        self._ticks.restore("ticks", panes)
+        self._ticks.restore(panes)
         for name in meta["counts"]:
             self._hold(name)
         self._groups.restore(panes)

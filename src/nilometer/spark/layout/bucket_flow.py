@@ -24,6 +24,7 @@ from nilometer.operators.frames import (
     Dtypes,
     concatenate,
     dtypes,
+    evaluations,
 )
 from nilometer.operators.logic import EVALUATION, EVALUATIONS_SCHEMA, TICK, Output, no_evaluations
 from nilometer.operators.set_aside import Letter, collecting, derived
@@ -104,9 +105,14 @@ class BucketFlow:
             self.letters = letters
         else:
             output = self._flow.step(now)
-        combined = self._flow.rows_combined()
-        self.passed = output.rows.height if combined is None else combined
-        return output
+        combined = self._flow.combined
+        self.passed = output.rows.height if combined is None else combined.rows
+        if not self.fragment.told:
+            return output
+        ticks = None if combined is None else combined.ticks
+        if ticks is None:
+            ticks = output.rows.get_column(TICK).unique()
+        return Output(output.rows, evaluations(ticks.sort()))
 
     @property
     def work(self) -> dict[str, int]:
@@ -184,17 +190,22 @@ def _sensors_in(
     return frozenset(parts[bucket].get_column(source)) if bucket in parts else frozenset()
 
 
+@dataclass(frozen=True)
+class _Combined:
+    """The number of rows that were combined, and their ticks, if windows are evaluated at these."""
+
+    rows: int
+    ticks: pl.Series | None
+
+
 class _CutFlow(FragmentFlow):
     """A fragment's stages in one bucket, with the operators that only a divided plan has."""
 
     def __init__(self, plan: physical.Node, sources: Extents, buckets: int, bucket: int) -> None:
         self._place = buckets, bucket
-        self._combined: int | None = None
+        self.combined: _Combined | None = None
+        """The rows that the last step combined; None if it combines none."""
         super().__init__(plan, sources)
-
-    def rows_combined(self) -> int | None:
-        """The number of rows that the last step combined; None if it combines none."""
-        return self._combined
 
     def build(self, node: physical.Node) -> int:
         match node:
@@ -231,9 +242,10 @@ class _CutFlow(FragmentFlow):
     def _lower_combine(self, node: AggregateCombine) -> int:
         spec, stream = parted(node)
         change = combine(spec)
+        by_clock = spec.scope.period is not None
 
         def counted(rows: pl.DataFrame) -> pl.DataFrame:
-            self._combined = rows.height
+            self.combined = _Combined(rows.height, None if by_clock else rows.get_column(TICK).unique())
             with derived():  # these rows count as passed
                 return change(rows)
 

@@ -7,8 +7,9 @@ slides windows over these.
 
 These are the parts of operators/window_aggregate/sliding.py, on the two sides of an exchange. No bit of an
 answer changes, because sums travel in two doubles and variances with their moments. A partial is placed at
-its slice's edge, so every window sees it exactly when it sees the slice's rows. This is for windows whose
-evaluations the clock determines, and for aggregates with partials of constant size.
+its slice's edge, so every window sees it exactly when it sees the slice's rows. This is for aggregates with partials of
+constant size. A window that is evaluated at the ticks of its rows has a slice for every tick; it is combined only where
+there are no groups to divide it by, and the ticks are told beside the partials.
 """
 
 from __future__ import annotations
@@ -75,9 +76,16 @@ def _together(node: physical.AggregateInit) -> tuple[WindowAggregate, physical.N
     if together is None:
         return None
     spec, stream = together
-    if not isinstance(spec, WindowAggregate) or not spec.sliding or spec.scope.period is None:
+    if not isinstance(spec, WindowAggregate) or not spec.sliding or (spec.scope.period is None and spec.keys):
         return None
     return spec, stream
+
+
+def combines_at_ticks(node: physical.Node) -> bool:
+    """Whether a node (or the one below an exchange) combines rows of windows that are evaluated at the rows' ticks."""
+    if isinstance(node, physical.Exchange):
+        node = node.input
+    return isinstance(node, AggregateCombine) and parted(node)[0].scope.period is None
 
 
 def partial_columns(spec: WindowAggregate) -> Dtypes:

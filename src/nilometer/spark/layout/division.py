@@ -8,8 +8,8 @@ translated into terms of the node's inputs (below.py); expressions without an eq
 expressions left at all the leaves are the keys. If none is left, the plan is not divided.
 
 - Evaluations must be the same in every bucket. Those of a window with SLIDE, or over a sensed stream, depend on
-  the clock alone. Others are at the ticks that have a row: [NOW] is divided all the same, if no node asks which
-  evaluations there were.
+  the clock alone. Others are at the ticks that have a row, so every bucket is told the ticks of all rows of the leaf below
+  such a window. [NOW] needs to be told only if a node asks which evaluations there were.
 - Tables are in every bucket.
 """
 
@@ -20,11 +20,12 @@ from dataclasses import dataclass, replace
 
 from nilometer.algebra import Collection, JoinKind
 from nilometer.algebra.table_function import Undivided
-from nilometer.dataflow.ticks import acquisition_interval
+from nilometer.dataflow.ticks import by_the_clock
 from nilometer.expressions import ColumnReference, Expression
 from nilometer.plan import physical
 from nilometer.spark.layout.below import below, equalities, own_keys
 from nilometer.spark.layout.grid import Grid, grid_of
+from nilometer.spark.layout.nodes import StageCombine
 from nilometer.spark.layout.reading import in_reader, joins_table, streamed_side
 from nilometer.spark.layout.rewriting import dividing, has_source, source_of
 from nilometer.spark.layout.stripes import Stripes, stripes_of
@@ -38,12 +39,13 @@ class Division:
     """The keys of a plan, from left to right: for each leaf (a reader's part, or an exchange) the keys over
     its rows, and for each function that expects the declared sensors (SILENT) the keys over its own rows. A
     leaf with stripes has one key, and its rows go to all stripes within reach of its values (stripes.py); one in a grid may
-    have copies, too (grid.py).
+    have copies, too (grid.py). The ticks of a leaf's rows are told to all buckets if a window is evaluated at them.
     """
 
     leaves: tuple[tuple[Expression, ...], ...]
     sensors: tuple[tuple[Expression, ...], ...] = ()
     copying: tuple[Copying, ...] = ()
+    told: tuple[bool, ...] = ()
 
 
 class UndividedError(Exception):
@@ -59,7 +61,10 @@ def divide_plan(plan: physical.Node) -> Division:
     """The keys that divide a plan; raises UndividedError."""
     found = _by_anything(plan, listed=False)
     return Division(
-        tuple(map(_present, found.leaves)), tuple(map(_present, found.sensors)), found.all_copying
+        tuple(map(_present, found.leaves)),
+        tuple(map(_present, found.sensors)),
+        found.all_copying,
+        found.all_told,
     )
 
 
@@ -74,6 +79,12 @@ class _Found:
     leaves: tuple[Vector, ...] = ()
     sensors: tuple[Vector, ...] = ()
     copying: tuple[Copying, ...] | None = None
+    told: tuple[bool, ...] | None = None
+
+    @property
+    def all_told(self) -> tuple[bool, ...]:
+        """Whether the ticks of each leaf are told to all buckets."""
+        return self.told if self.told is not None else (False,) * len(self.leaves)
 
     @property
     def all_copying(self) -> tuple[Copying, ...]:
@@ -95,7 +106,8 @@ def _together(parts: Iterable[_Found]) -> _Found:
     found = list(parts)
     leaves = tuple(vector for part in found for vector in part.leaves)
     sensors = tuple(vector for part in found for vector in part.sensors)
-    return _Found(leaves, sensors, tuple(copying for part in found for copying in part.all_copying))
+    copying = tuple(each for part in found for each in part.all_copying)
+    return _Found(leaves, sensors, copying, tuple(each for part in found for each in part.all_told))
 
 
 def is_leaf(node: physical.Node) -> bool:
@@ -128,8 +140,10 @@ def _by_anything(node: physical.Node, listed: bool) -> _Found:
         case physical.NlJoin() | physical.HashJoin() if joins_table(node):
             return _by_anything(streamed_side(node), listed)
         case physical.TimeWindow():
-            _check_evaluations(node, listed)
-            return _by_anything(node.input, False)
+            return _evaluated(node, _by_anything(node.input, False), listed)
+        case StageCombine():
+            # The window below it is evaluated in the next stage.
+            return _by_anything(_window_below(node).input, False)
         case (
             physical.Select()
             | physical.Project()
@@ -207,11 +221,9 @@ def _placed(node: physical.Node) -> tuple[tuple[tuple[Expression, ...], Stripes 
 def _by(node: physical.Node, vector: Vector, listed: bool) -> _Found:
     if is_leaf(node):
         return _Found((vector,))
-    if isinstance(node, physical.TimeWindow):
-        _check_evaluations(node, listed)
     if _preserves_table(node):
         raise UndividedError(node, _need(node))
-    listed = _lists(node, listed)
+    below_listed = _lists(node, listed)
     table = joins_table(node)
     parts = []
     for port, child in enumerate(node.inputs):
@@ -220,8 +232,10 @@ def _by(node: physical.Node, vector: Vector, listed: bool) -> _Found:
         pushed = tuple(None if key is None else dividing(below(node, port, key)) for key in vector)
         if not any(pushed):
             raise UndividedError(node, _need(node) if not own_keys(node) else "has keys of its own")
-        parts.append(_by(child, pushed, listed))
+        parts.append(_by(child, pushed, below_listed))
     found = _together(parts)
+    if isinstance(node, physical.TimeWindow):
+        return _evaluated(node, found, listed)
     if isinstance(node, physical.TableFunction) and node.call.function.sensors:
         return replace(found, sensors=(vector, *found.sensors))
     return found
@@ -246,12 +260,23 @@ def _compares_evaluations(node: physical.Node) -> bool:
             return False
 
 
-def _check_evaluations(node: physical.TimeWindow, listed: bool) -> None:
-    if node.slide is not None or acquisition_interval(node.input) is not None:
-        return
+def _evaluated(node: physical.TimeWindow, below: _Found, listed: bool) -> _Found:
+    """What was found below a window, with what its evaluations need."""
+    if by_the_clock(node):
+        return below
     now = node.start == 0 and node.end == 0 and not node.open_start
-    if listed or not now:
+    if now and not listed:
+        return below
+    if not is_leaf(node.input):
         raise UndividedError(node, "is evaluated at the ticks of all tuples")
+    return replace(below, told=(True,))
+
+
+def _window_below(node: physical.Node) -> physical.TimeWindow:
+    """The window that a partial aggregate is made of."""
+    while not isinstance(node, physical.TimeWindow):
+        (node,) = node.inputs
+    return node
 
 
 def _need(node: physical.Node) -> str:

@@ -41,6 +41,8 @@ class Fragment:
     copying
         If rows have copies in several buckets: how those with near values of the one key meet (stripes.py), or those of which
         not all have all keys (grid.py).
+    told
+        Whether all buckets of the target are told the ticks of its rows, because a window is evaluated at these.
     sensors
         For each function of the plan that expects the declared sensors, in order, the keys over its rows that
         divide the sensors among the buckets.
@@ -54,6 +56,7 @@ class Fragment:
     target: int | None = None
     keys: tuple[Expression, ...] = ()
     copying: Stripes | Grid | None = None
+    told: bool = False
     sensors: tuple[tuple[Expression, ...], ...] = ()
 
 

@@ -17,7 +17,7 @@ from nilometer.errors import InternalError
 from nilometer.expressions import Expression
 from nilometer.plan import physical
 from nilometer.plan.explain.text import print_parameters
-from nilometer.spark.layout.combining import combined_above_part, combining
+from nilometer.spark.layout.combining import combined_above_part, combines_at_ticks, combining
 from nilometer.spark.layout.division import Division, UndividedError, divide_plan, is_leaf, leaves
 from nilometer.spark.layout.fragments import Fragment, Layout, received
 from nilometer.spark.layout.grid import Grid
@@ -76,7 +76,7 @@ def _assembled(
     return Layout(tuple(cutting.fragments), buckets, stage, reasons)
 
 
-_Keys = tuple[tuple[Expression, ...], Stripes | Grid | None]
+_Keys = tuple[tuple[Expression, ...], Stripes | Grid | None, bool]
 
 
 @dataclass
@@ -88,10 +88,10 @@ class _Cutting:
 
     def add(self, plan: physical.Node, division: Division | None, stage: int) -> int:
         """Cut a plan above its leaves; without a division it runs in one bucket."""
-        nothing: _Keys = ((), None)
+        nothing: _Keys = ((), None, False)
         keys = iter([nothing] * sum(1 for _ in leaves(plan)))
         if division is not None:
-            keys = iter(list(zip(division.leaves, division.copying, strict=True)))
+            keys = iter(list(zip(division.leaves, division.copying, division.told, strict=True)))
         inputs: list[int] = []
         cut = self._cut(plan, keys, inputs)
         number = len(self.fragments)
@@ -117,7 +117,9 @@ class _Cutting:
         else:
             number = len(self.fragments)
             self.fragments.append(Fragment(number, node, 0, 1))
-        own, copying = next(keys)
-        fragment = self.fragments[number] = replace(self.fragments[number], keys=own, copying=copying)
+        own, copying, told = next(keys)
+        fragment = self.fragments[number] = replace(
+            self.fragments[number], keys=own, copying=copying, told=told or combines_at_ticks(node)
+        )
         inputs.append(number)
         return physical.Exchange(fragment.plan, fragment.keys)

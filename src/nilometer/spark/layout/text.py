@@ -59,6 +59,8 @@ def _destination(fragment: Fragment, layout: Layout) -> str:
             shape = " x ".join(map(str, grid.shares(layout.buckets)))
             copies = grid.copies(layout.buckets)
             by += f" in a grid of {shape}, {copies} {'copies' if copies > 1 else 'copy'}"
+    if fragment.told:
+        by += ", ticks to all buckets" if by else ", with ticks"
     return f"fragment {fragment.target}{by}" if layout.buckets > 1 else f"fragment {fragment.target}"
 
 

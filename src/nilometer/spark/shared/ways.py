@@ -19,6 +19,7 @@ import polars as pl
 from nilometer.dataflow.group import fits
 from nilometer.dataflow.pushed import Share
 from nilometer.dataflow.sources import Extents
+from nilometer.dataflow.ticks import whole_stream
 from nilometer.operators.logic import ID
 from nilometer.operators.value_hashes import hashes_of_rows
 from nilometer.plan import physical
@@ -42,6 +43,11 @@ def why_whole(plan: physical.Node) -> str | None:
         return f"{error.node.operator} {error.reason}"
     if division.sensors or any(division.copying):
         return "it is not divided by equal keys of rows alone"
+    for leaf, told in zip(leaves(plan), division.told, strict=True):
+        if told and whole_stream(leaf) is None:
+            return (
+                "a window is evaluated at the ticks of the tuples that a condition or a calculation lets pass"
+            )
     sources = [source_columns(leaf) for leaf in leaves(plan)]
     for keys in zip(*division.leaves, strict=True):
         if all(getattr(key, "name", None) in columns for key, columns in zip(keys, sources, strict=True)):
