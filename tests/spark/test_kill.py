@@ -32,6 +32,8 @@ CREATE STREAM river (depth FLOAT) PUSHED FROM 'directory://{folder}/in' DELAY 3 
 CREATE STREAM rain (fall FLOAT) PUSHED FROM 'directory://{folder}/in' DELAY 3 SECONDS;
 CREATE QUERY windows STARTING AT BEGINNING AS
   SELECT id, AVG(depth) AS mean, COUNT(*) AS n FROM river [RANGE 10 SECONDS SLIDE 2 SECONDS] GROUP BY id;
+CREATE QUERY lately STARTING AT BEGINNING AS
+  SELECT id, MAX(depth) AS high, COUNT(*) AS n FROM river [RANGE 10 SECONDS] GROUP BY id;
 CREATE QUERY joined STARTING AT BEGINNING AS
   SELECT a.id, a.depth, b.fall FROM river a, rain b WINDOW (a, b) = 2 SECONDS WHERE a.id = b.id;
 CREATE QUERY lasting STARTING AT BEGINNING AS
@@ -40,7 +42,7 @@ CREATE TABLE banks (k INT, bank STRING) STORED AT 'banks.csv' REFRESH EVERY 1 SE
 CREATE QUERY named STARTING AT BEGINNING AS
   SELECT a.id, a.depth, b.bank FROM river a, banks b WHERE a.id = b.k AND a.depth > 12;
 """
-QUERIES = ("windows", "joined", "lasting", "named")
+QUERIES = ("windows", "lately", "joined", "lasting", "named")
 
 SETTINGS = """
 [spark]
