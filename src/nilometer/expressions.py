@@ -34,6 +34,13 @@ _CAST_TEXT = (
 
 _FAILING = frozenset((*CASTS, "to_timestamp", "classify", "python"))
 
+_WHOLE = (Kind.INT, Kind.TIME, Kind.DURATION)
+_FITTING = (
+    *("sign", "length", "strpos", "date_part", "least", "greatest", "coalesce", "ceil", "floor", "trunc"),
+    "try_cast_int",
+)
+"""Functions whose integers always fit: they count, or choose among their arguments."""
+
 MIRROR = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -284,6 +291,19 @@ def uses_now(expression: Expression) -> bool:
 def may_fail(expression: Expression) -> bool:
     """Whether there may be no value, which is an error: of a conversion, a model or a function in Python."""
     return any(isinstance(node, Call) and node.function in _FAILING for node in walk(expression))
+
+
+def never_fails(expression: Expression) -> bool:
+    """Whether there is a value for every row: nothing may fail, and no integer may overflow."""
+    return not may_fail(expression) and not any(map(_may_overflow, walk(expression)))
+
+
+def _may_overflow(node: Expression) -> bool:
+    if not isinstance(node, Call):
+        return False
+    if node.function == "round":
+        return len(node.arguments) > 1 and node.type.kind in _WHOLE
+    return node.type.kind in _WHOLE and node.function not in _FITTING
 
 
 def python_type(text: str) -> Type:

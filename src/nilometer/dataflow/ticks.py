@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from nilometer.algebra import Collection
 from nilometer.algebra.table_function import Output
-from nilometer.expressions import may_fail
+from nilometer.expressions import never_fails
 from nilometer.plan import physical
 
 
@@ -68,7 +68,9 @@ def whole_stream(node: physical.Node) -> str | None:
     """The stream (in lower case) of whose tuples a node passes on each one; None: it does not pass on all of a stream.
     A projection that may fail sets tuples aside."""
     while isinstance(node, physical.Project | physical.Rename):
-        if isinstance(node, physical.Project) and any(may_fail(item.expression) for item in node.items):
+        if isinstance(node, physical.Project) and not all(
+            never_fails(item.expression) for item in node.items
+        ):
             return None
         node = node.input
     if not isinstance(node, physical.SpAcquire) or node.predicate is not None or node.sensors is not None:

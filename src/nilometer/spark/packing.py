@@ -6,7 +6,7 @@ Every packet carries the micro-batch's clock: a bucket that gets no rows still l
 come (design.md, "Stages on Spark").
 
     key      an int, chosen so that Spark's own hash spreads buckets evenly over its partitions
-    packet   length of the head, head (JSON), rows (Arrow IPC), evaluations (Arrow IPC)
+    packet   length of the head, head (JSON), rows (Arrow IPC), evaluations (Arrow IPC; those of time windows: their ticks)
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from nilometer.operators.frames import evaluations as evaluations_at
 from nilometer.operators.frames import from_bytes, to_bytes
+from nilometer.operators.logic import EVALUATION, TICK
 from nilometer.spark.counts import Counts
 from nilometer.spark.layout import Clock, Layout
 
@@ -61,7 +64,7 @@ class Packet:
             head["end"] = dict(self.end)
         written = json.dumps(head, separators=(",", ":")).encode()
         rows = b"" if self.rows is None else to_bytes(self.rows)
-        evaluations = b"" if self.evaluations is None else to_bytes(self.evaluations)
+        evaluations = b"" if self.evaluations is None else _packed_evaluations(self.evaluations)
         lengths = _LENGTHS.pack(len(written), len(rows), len(evaluations))
         return b"".join((lengths, written, rows, evaluations))
 
@@ -77,7 +80,9 @@ def unpack(data: bytes) -> Packet:
     view = memoryview(data)
     rows = from_bytes(bytes(view[start : start + rows_length])) if rows_length else None
     start += rows_length
-    evaluations = from_bytes(bytes(view[start : start + evaluations_length])) if evaluations_length else None
+    evaluations = (
+        _unpacked_evaluations(data[start : start + evaluations_length]) if evaluations_length else None
+    )
     return Packet(
         source,
         target,
@@ -89,6 +94,23 @@ def unpack(data: bytes) -> Packet:
         Counts.of_json(head["counts"]) if "counts" in head else None,
         head.get("end"),
     )
+
+
+_TICKS, _FRAME = b"t", b"f"
+
+
+def _packed_evaluations(found: pl.DataFrame) -> bytes:
+    """Those of a time window have their ticks as numbers. All buckets are told all of these, so they are packed tightly."""
+    number, tick = found.get_column(EVALUATION), found.get_column(TICK)
+    if number.equals(tick):
+        return _TICKS + number.to_numpy().astype("<i8").tobytes()
+    return _FRAME + to_bytes(found)
+
+
+def _unpacked_evaluations(data: bytes) -> pl.DataFrame:
+    if data[:1] == _TICKS:
+        return evaluations_at(pl.Series(np.frombuffer(data, dtype="<i8", offset=1)))
+    return from_bytes(data[1:])
 
 
 def target_of(data: bytes) -> int:

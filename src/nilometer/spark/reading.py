@@ -22,7 +22,7 @@ from nilometer.operators.logic import Output
 from nilometer.spark.admission import Piece
 from nilometer.spark.counts import Counts
 from nilometer.spark.job import Job
-from nilometer.spark.layout import BucketFlow, Clock, Fragment, divide
+from nilometer.spark.layout import BucketFlow, Clock, Fragment, divide, each_once
 from nilometer.spark.layout.work import since
 from nilometer.spark.packing import ANSWER, REPORT, Packet, addresses
 from nilometer.spark.places import LogPlace, Places
@@ -54,8 +54,9 @@ def packets_of(job: Job, task: Task, flows: dict[int, BucketFlow]) -> Iterator[P
                 yield Packet(-1, target, bucket, (), task.clock)
         for fragment in job.readers_of_tables:
             found = _prepared(job, fragment, {}, {}, task.clock)
-            yield from _to_target(job, fragment, found, (), task.clock)
+            yield from _to_target(job, fragment, found.rows, (), task.clock)
     counts = Counts()
+    told: dict[int, list[pl.DataFrame]] = {}
     for number, piece in enumerate(task.pieces):
         admitted, ledger = admitted_rows(job, piece)
         counts += Counts(late_of={piece.stream: ledger.late})
@@ -72,26 +73,40 @@ def packets_of(job: Job, task: Task, flows: dict[int, BucketFlow]) -> Iterator[P
             filtered = admitted.height - passed - failed
             counts += Counts(ledger.received, passed, filtered, ledger.late)
             counts += Counts(failed=failed, letters=lines_of(flow.letters))
-            yield from _to_target(job, fragment, found, (task.number, number), task.clock)
+            yield from _to_target(job, fragment, found.rows, (task.number, number), task.clock)
+            if fragment.told and found.evaluations.height:
+                told.setdefault(fragment.number, []).append(found.evaluations)
+    for place, ticks in told.items():
+        order = (task.number, len(task.pieces))
+        yield from _ticks_to_target(job, job.layout.fragments[place], ticks, order, task.clock)
     end = task.end.as_json() if task.number == 0 else None
     yield Packet(-1, REPORT, 0, (task.number,), task.clock, counts=counts, end=end)
     pass_by("after_read")
 
 
 def _to_target(
-    job: Job, fragment: Fragment, found: Output, order: tuple[int, ...], clock: Clock
+    job: Job, fragment: Fragment, rows: pl.DataFrame, order: tuple[int, ...], clock: Clock
 ) -> Iterator[Packet]:
     """The rows of a fragment on their way to the buckets of the next fragment, or to the answer."""
     if fragment.target is None:
-        yield Packet(fragment.number, ANSWER, 0, order, clock, found.rows)
+        yield Packet(fragment.number, ANSWER, 0, order, clock, rows)
         return
     target = job.layout.fragments[fragment.target]
-    ticks = found.evaluations if fragment.told and found.evaluations.height else None
-    parts = dict(divide(found.rows, fragment.keys, target.buckets, fragment.copying))
-    for bucket in range(target.buckets) if ticks is not None else parts:
-        part = parts.get(bucket)
-        if ticks is not None or (part is not None and part.height):
-            yield Packet(fragment.number, target.number, bucket, order, clock, part, ticks)
+    for bucket, part in divide(rows, fragment.keys, target.buckets, fragment.copying):
+        if part.height:
+            yield Packet(fragment.number, target.number, bucket, order, clock, part)
+
+
+def _ticks_to_target(
+    job: Job, fragment: Fragment, found: list[pl.DataFrame], order: tuple[int, ...], clock: Clock
+) -> Iterator[Packet]:
+    """The ticks of all rows of a fragment on their way to all buckets of the next one: once for a task."""
+    if fragment.target is None or not found:
+        return
+    ticks = each_once(pl.concat(found))
+    target = job.layout.fragments[fragment.target]
+    for bucket in range(target.buckets):
+        yield Packet(fragment.number, target.number, bucket, order, clock, None, ticks)
 
 
 def _fed_by_others(job: Job, number: int) -> bool:

@@ -119,6 +119,26 @@ def test_the_parts_of_a_pipeline_answer_as_the_whole(tmp_path: Path, monkeypatch
     ], whole
 
 
+def test_rows_that_are_set_aside_have_no_evaluations_in_any_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown = "SELECT id, EXTRACT(MINUTE FROM time) * 2000000000000000000 AS y FROM air"
+    monkeypatch.setitem(
+        QUERIES, "grown", f"SELECT id, MAX(y) AS y FROM ({grown}) [RANGE 3 MINUTES] GROUP BY id"
+    )
+    answers = []
+    for parts in (1, 2):
+        folder = tmp_path / str(parts)
+        folder.mkdir()
+        write(folder, 0, 12)
+        database = field(folder, ["grown"])
+        (folder / "nilometer.toml").write_text(f"[spark]\nmax_rows = 7\nparts = {parts}\n")
+        life(database, folder)
+        answers.append([row for answer in kept_answers(database, "grown", 0) for row in answer.rows])
+    assert answers[0], "the first minutes have products that fit"
+    assert same_answer(*answers) is None
+
+
 def test_a_run_has_one_record_for_all_queries(tmp_path: Path) -> None:
     counts = []
     for number, names in enumerate((["hot"], list(QUERIES))):

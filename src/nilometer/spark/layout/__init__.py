@@ -4,7 +4,7 @@ bucket.
 Nothing here knows Spark: a layout is planned, explained and tested without a JVM.
 """
 
-from nilometer.spark.layout.bucket_flow import BucketFlow, Clock, columns_of, gathered
+from nilometer.spark.layout.bucket_flow import BucketFlow, Clock, columns_of, each_once, gathered
 from nilometer.spark.layout.divide import divide
 from nilometer.spark.layout.fragments import Fragment, Layout
 from nilometer.spark.layout.lay_out import lay_out
@@ -19,6 +19,7 @@ __all__ = [
     "by_tick",
     "columns_of",
     "divide",
+    "each_once",
     "gathered",
     "lay_out",
     "text_of",

@@ -97,7 +97,7 @@ class BucketFlow:
         skips
             Rows without a value because of such an error are set aside (`letters`). Others are an error.
         """
-        self._flow.receive([Output(given.rows, _once(given.evaluations)) for given in inputs])
+        self._flow.receive([Output(given.rows, each_once(given.evaluations)) for given in inputs])
         now = Round(admitted or {}, clock.watermark, clock.first_ticks, first)
         if skips is not None:
             with collecting(skips) as letters:
@@ -150,10 +150,11 @@ def gathered(outputs: Sequence[Output], columns: Dtypes) -> Output:
     listed = concatenate(
         [output.evaluations for output in outputs], {EVALUATION: pl.Int64(), TICK: pl.Int64()}
     )
-    return Output(concatenate([output.rows for output in outputs], columns), _once(listed))
+    return Output(concatenate([output.rows for output in outputs], columns), each_once(listed))
 
 
-def _once(evaluations: pl.DataFrame) -> pl.DataFrame:
+def each_once(evaluations: pl.DataFrame) -> pl.DataFrame:
+    """Every evaluation once, in their order."""
     if not evaluations.height:
         return no_evaluations()
     return evaluations.select(*EVALUATIONS_SCHEMA).unique(EVALUATION).sort(EVALUATION)

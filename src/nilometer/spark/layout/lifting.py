@@ -13,18 +13,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nilometer.algebra import Collection, JoinKind
-from nilometer.dataflow.ticks import acquisition_interval
-from nilometer.expressions import Call, Expression, may_fail, uses_now, walk
+from nilometer.dataflow.ticks import by_the_clock
+from nilometer.expressions import Expression, never_fails, uses_now
 from nilometer.plan import physical
 from nilometer.spark.layout.reading import joins_table
-from nilometer.types import Kind
-
-_EXACT = (Kind.INT, Kind.TIME, Kind.DURATION)
-_WITHOUT_ERRORS = (
-    *("sign", "length", "strpos", "date_part", "least", "greatest", "coalesce", "ceil", "floor", "trunc"),
-    "try_cast_int",
-)
-"""Functions whose integers always fit: they count, or choose among their arguments."""
 
 
 def lifted(plan: physical.Node) -> physical.Node:
@@ -38,7 +30,7 @@ def _over_windows(node: physical.Node) -> physical.Node:
     (window,) = (child for child in node.inputs if child.collection is not Collection.TABLE)
     if not isinstance(window, physical.TimeWindow):
         return node
-    if _drops_rows(node) and window.slide is None and acquisition_interval(window.input) is None:
+    if _drops_rows(node) and not by_the_clock(window):
         return node
     inputs = tuple(window.input if child is window else child for child in node.inputs)
     return replace(window, input=_over_windows(node.with_inputs(inputs)), elided=False)
@@ -75,14 +67,4 @@ def _drops_rows(node: physical.Node) -> bool:
 
 def _harmless(expression: Expression) -> bool:
     """Whether the expression has the same value in every window and never raises an error."""
-    if uses_now(expression) or may_fail(expression):
-        return False
-    return not any(map(_may_overflow, walk(expression)))
-
-
-def _may_overflow(expression: Expression) -> bool:
-    if not isinstance(expression, Call):
-        return False
-    if expression.function == "round":
-        return len(expression.arguments) > 1 and expression.type.kind in _EXACT
-    return expression.type.kind in _EXACT and expression.function not in _WITHOUT_ERRORS
+    return not uses_now(expression) and never_fails(expression)
