@@ -71,6 +71,9 @@ class FamilyMember(ABC):
         """The work of the transforms. If they leave no row out, one query does them for all that do the same."""
         self.made = 0
         """The number of rows of its windows."""
+        self.own_time = 0
+        """The nanoseconds of work that no other query has a part in: of the whole family while it has no other member, else
+        of transforms that no other member shares."""
 
     def give(self, rows: Rows) -> None:
         """Put rows into the answers of the member's queries. If rows were set aside, those queries get them that go on."""
@@ -80,14 +83,20 @@ class FamilyMember(ABC):
         for queue in self.outputs:
             queue.put(rows)
 
-    def applied(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The answer's rows, made of the rows of its windows."""
-        began = perf_counter_ns()
+    def applied(self, rows: pl.DataFrame, *, shared: bool = False) -> pl.DataFrame:
+        """The answer's rows, made of the rows of its windows. `shared`: other members answer with them, too."""
+        first = began = perf_counter_ns()
         for transform, meter in zip(self.transforms, self.meters, strict=True):
             given = rows.height
             rows = transform(rows)
             began = meter.note(given, rows.height, began)
+        if not shared:
+            self.worked(began - first)
         return rows
+
+    def worked(self, nanoseconds: int) -> None:
+        """Note work that no other member has a part in. Equal queries have no work of their own."""
+        self.own_time = self.own_time + nanoseconds if len(self.outputs) == 1 else 0
 
     def own_meters(self) -> list[Meter]:
         """The work of the transforms as if this query had done it alone."""
@@ -223,4 +232,9 @@ class FamilyBank(Generic[M, F]):
     def step(self, arrivals: Mapping[str, Arrival], now: Round, inlets: Mapping[str, Inlet]) -> None:
         """Serve the tuples of a round to all families."""
         for family in self.families:
+            first = next(iter(family.members))
+            before, own = family.meter.nanoseconds, first.own_time
             family.step(arrivals, now, inlets, self)
+            if len(family.members) == 1:
+                first.own_time = own
+                first.worked(family.meter.nanoseconds - before)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cached_property
+from time import perf_counter_ns
 
 import numpy as np
 import numpy.typing as npt
@@ -63,6 +64,9 @@ class Member:
         self.outputs: dict[Answers, None] = {}
         self.delivered = 0
         self.failed = 0
+        self.own_time = 0
+        """The nanoseconds of work that no other query has a part in: that of the whole bank while it has no other filter, else
+        that of what the index cannot decide, such as a function in Python."""
         self._before = bank.books.ledger
         """The bank's accounts when the filter came."""
         bank.add(self)
@@ -72,6 +76,10 @@ class Member:
         self.delivered += rows.height
         for queue in self.outputs:
             queue.put(rows)
+
+    def worked(self, nanoseconds: int) -> None:
+        """Note work that no other filter has a part in. Equal queries have no work of their own."""
+        self.own_time = self.own_time + nanoseconds if len(self.outputs) == 1 else 0
 
     @property
     def ledger(self) -> QueryLedger:
@@ -149,8 +157,14 @@ class FilterBank:
         """Serve the stream's tuples of a round to all filters."""
         rows = arrival.rows
         self.books.note(arrival.accepted, arrival.accepted, arrival.late, arrival.shed)
-        if rows.height:
-            self._serve(rows, now)
+        if not rows.height:
+            return
+        began, first = perf_counter_ns(), next(iter(self.members), None)
+        own = 0 if first is None else first.own_time
+        self._serve(rows, now)
+        if first is not None and len(self.members) == 1:
+            first.own_time = own
+            first.worked(perf_counter_ns() - began)
 
     def _serve(self, rows: pl.DataFrame, now: Round) -> None:
         """Give each member its rows. Members that want the same columns get slices of one gathered frame."""
@@ -175,6 +189,7 @@ class FilterBank:
             gathering.flush()
 
     def _compute(self, member: Member, rows: pl.DataFrame, now: Round) -> None:
+        began = perf_counter_ns()
         try:
             with collecting() as letters:
                 found = member.work(rows, now)
@@ -186,6 +201,7 @@ class FilterBank:
                 member.give(found)
         except Caught as error:
             self.failures.append((member, failure_of(error, f"filters of {self._stream}")))
+        member.worked(perf_counter_ns() - began)
 
     def _found(self, rows: pl.DataFrame, gathering_of: Callable[[Columns], _Gathering]) -> Iterator[Single]:
         """The members that match at least one row. Those that match few are given their rows, many at once."""

@@ -299,8 +299,10 @@ class Group:
         return total + self.roots[name].dead.ledger
 
     def own_times(self) -> dict[str, int]:
-        """The nanoseconds of the stages that each query shares with nobody. Members of banks have none."""
-        times = dict.fromkeys(self.roots, 0)
+        """The nanoseconds of the work that each query shares with nobody: of its stages, or in the bank that answers it."""
+        times = {
+            name: 0 if isinstance(root.top, int) else root.top.own_time for name, root in self.roots.items()
+        }
         for place, users in self._users.items():
             if len(users) == 1:
                 (name,) = users

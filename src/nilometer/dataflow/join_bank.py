@@ -255,7 +255,7 @@ class JoinFamily(Family[JoinMember]):
         try:
             with collecting() as aside, derived():
                 made = [
-                    (matches, listed, _written(listed[0][0], matches.rows))
+                    (matches, listed, _written(listed, matches.rows))
                     for matches in self.store.matches(chain.scopes, firsts, watermark, chain.reaches)
                     for listed in chain.shapes.values()
                 ]
@@ -293,6 +293,7 @@ class JoinFamily(Family[JoinMember]):
                     member.give(member.applied(part.cut()) if member.query.selects else part)
 
 
-def _written(member: JoinMember, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows as the member and its like answer them. If they leave some out, each does it by itself."""
-    return rows if member.query.selects else member.applied(rows)
+def _written(listed: Sequence[tuple[JoinMember, int]], rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows as members that are alike answer them. If they leave some out, each does it by itself."""
+    member, _ = listed[0]
+    return rows if member.query.selects else member.applied(rows, shared=len(listed) > 1)

@@ -277,7 +277,7 @@ class WindowFamily(Family[WindowMember]):
                 one.made += ends[at] - starts[at]
                 one.give(frame)
             return
-        frame = member.applied(rows)
+        frame = member.applied(rows, shared=len(listed) > 1)
         for one, at in listed:
             if ends[at] > starts[at]:
                 one.made += ends[at] - starts[at]
