@@ -69,7 +69,8 @@ class SharedQuery:
     rebuilds: bool = False
     held: Offsets = field(default_factory=dict)
     takes_state: bool = False
-    """Whether it is a new version that has kept or rebuilt a state, which is in the older versions' books."""
+    """Whether it is a new version that keeps or rebuilds a state, which is in the older versions' books: also if it was
+    stopped meanwhile."""
     layout: str = ""
     changed: str = ""
     displaced: Line | None = None
@@ -208,7 +209,10 @@ class SharedCommits:
             last = recovered.last
             place = replace(place, version=version, earlier=last.earlier + last.ledger, ledger=QueryLedger())
         layout = layout_of(query.physical)
-        return SharedQuery(name, version, place, recovered, begins, layout=layout, changed=changed)
+        takes_state = place.takes_state and not begins
+        return SharedQuery(
+            name, version, place, recovered, begins, takes_state=takes_state, layout=layout, changed=changed
+        )
 
     @_exclusive
     def recovered(self, query: SharedQuery, meaning: Version) -> Recovered:
@@ -283,6 +287,7 @@ class SharedCommits:
         place.offsets = dict(offsets)
         place.trimmed += trimmed
         place.version = query.version
+        place.takes_state = query.takes_state
         recovered = query.recovered
         start = recovered.start if recovered is not None else offsets
         if query.begins and not (recovered is not None and recovered.panes):
@@ -319,7 +324,7 @@ class SharedCommits:
     @_exclusive
     def discount(self, query: SharedQuery, again: QueryLedger) -> None:
         """The readings that the state was rebuilt from, or was kept with, are in the older versions' books already."""
-        query.takes_state = False
+        query.takes_state = query.place.takes_state = False
         counted = again.as_dict()
         rest = {name: count - counted[name] for name, count in query.place.earlier.as_dict().items()}
         query.place.earlier = QueryLedger(**rest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -152,6 +152,17 @@ def test_a_run_has_one_record_for_all_queries(tmp_path: Path) -> None:
     assert counts[1] <= counts[0] + 12, counts
 
 
+def passing() -> Callable[[], int]:
+    """A clock that goes on by a minute whenever it is looked at."""
+    now = [START]
+
+    def clock() -> int:
+        now[0] += MINUTE
+        return now[0]
+
+    return clock
+
+
 @pytest.mark.parametrize(
     # In 11, a query leaves in the round in which it has come.
     "seed",
@@ -169,7 +180,7 @@ def test_queries_come_and_go_and_processes_die(tmp_path: Path, seed: int) -> Non
         for _ in range(chance.randrange(30)):
             station.step()
             if chance.random() < 0.7 and RUNS:
-                chance.choice(RUNS).pump()
+                chance.choice(RUNS).pump(chance.choice((1, 2, 5, 1000)))
             name = chance.choice(names)
             if chance.random() < 0.15:
                 if name in station.queries:
@@ -186,6 +197,70 @@ def test_queries_come_and_go_and_processes_die(tmp_path: Path, seed: int) -> Non
             station.close()
     life(database, tmp_path)
     check(database, names)
+
+
+LAST_BUT_ONE = "SELECT id, x, LAG(x, 2) OVER (PARTITION BY id ORDER BY time) AS last FROM air"
+
+
+def rebuild(station: Station) -> None:
+    """Replace the text of `before` by one whose state is made from the whole log."""
+    station.remove("before")
+    query = station.database.sql(LAST_BUT_ONE)
+    station.install(query, "before", durable=True, on="spark", state="BACKFILL")
+
+
+def test_a_state_that_is_made_again_holds_up_nobody(tmp_path: Path) -> None:
+    database = field(tmp_path, ["hot", "before"])
+    write(tmp_path, 0, 40)
+    with Station(database, tmp_path) as station:
+        Roster(station, database.catalog.queries(), on="spark").begin()
+        hot = station.queries["hot"]
+        while hot.ledger.read < 49:
+            station.step()
+            RUNS[0].pump(1)
+        rebuild(station)
+        before, at = station.queries["before"], hot.ledger.read
+        for _ in range(3):
+            RUNS[0].pump(1)
+            station.step()
+        assert at < hot.ledger.read < 80
+        assert before.ledger.read == 0, "it still reads again"
+        station.run(pump)
+        assert before.ledger.read == hot.ledger.read == 80
+    check(database, ["hot"])
+
+
+@pytest.mark.parametrize("how", ["stops", "dies", "goes on"])
+def test_a_query_may_end_while_its_state_is_made_again(tmp_path: Path, how: str) -> None:
+    """Its answers are those that it would have given had it run all along, and its books count each reading once."""
+    database = field(tmp_path, ["before"])
+    write(tmp_path, 0, 30)
+    station = Station(database, tmp_path)
+    Roster(station, database.catalog.queries(), on="spark").begin()
+    station.run(pump)
+    old = station.queries["before"].rows
+    rebuild(station)
+    for _ in range(2):
+        if how == "stops":
+            RUNS[0].pump(1)
+            station.remove("before")
+        elif how == "dies":
+            RUNS[0].pump(1)
+            station.abandon()
+            RUNS.clear()
+            station = Station(database, tmp_path)
+        else:
+            continue
+        station.install(database.sql(LAST_BUT_ONE), "before", durable=True, on="spark")
+    write(tmp_path, 30, 10)
+    station.run(pump)
+    books = station.reports.ledger("before")
+    station.close()
+    assert books.read == 80
+    database.execute(f"CREATE QUERY other STARTING AT BEGINNING AS {LAST_BUT_ONE}")
+    expected = database.query("other").run("gateway", finished=False)
+    found = [row for answer in kept_answers(database, "before", 0) for row in answer.rows]
+    assert same_answer(expected.rows[old:], found[old:]) is None
 
 
 @pytest.mark.parametrize(
@@ -212,7 +287,6 @@ def test_a_crash_at_any_step_of_a_commit(tmp_path: Path, place: str, at: int) ->
 def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
     database = field(tmp_path, ["hot", "means"])
     write(tmp_path, 0, 20)
-    now = [START]
     full = [0]
 
     def disk(place: str) -> None:
@@ -220,11 +294,7 @@ def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
         if 4 <= full[0] < 8:
             raise no_space()
 
-    def clock() -> int:
-        now[0] += MINUTE
-        return now[0]
-
-    life(database, tmp_path, Outside(failpoint=disk, clock=clock))
+    life(database, tmp_path, Outside(failpoint=disk, clock=passing()))
     assert full[0] > 8
     check(database, ["hot", "means"])
 
@@ -258,17 +328,11 @@ def test_a_pipeline_that_fails_again_and_again_is_divided(
         return run(flow, round_)
 
     monkeypatch.setattr(GraphFlow, "run", ruined)
-    now = [START]
-
-    def clock() -> int:
-        now[0] += MINUTE
-        return now[0]
-
     names = ["hot", "means", "both", "tops", "before"]
     database = field(tmp_path, names)
     database.execute(f"CREATE QUERY bad STARTING AT BEGINNING AS {QUERIES['all']}")
     write(tmp_path, 0, 20)
-    with Station(database, tmp_path, None, Outside(clock=clock)) as station:
+    with Station(database, tmp_path, None, Outside(clock=passing())) as station:
         Roster(station, database.catalog.queries(), on="spark").begin()
         station.run(lambda: pump() or all(station.queries[name].finished for name in names))
         failures = [name for name, live in station.queries.items() if live.failure]

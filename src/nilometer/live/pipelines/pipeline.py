@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.sources import TableVersion
 from nilometer.errors import ConfigurationError, NilometerError, ResourceError
 from nilometer.live.apart import dearest
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from nilometer.spark.settings import SparkSettings
     from nilometer.spark.shared.changes import Change, Join
     from nilometer.spark.shared.pipeline_run import PipelineRun
-    from nilometer.spark.shared.rounds import RoundResult
+    from nilometer.spark.shared.rounds import Left, RoundResult
 
 FOLDER = Path(".nilometer") / "pipelines"
 PATIENCE = 120.0
@@ -75,9 +74,9 @@ class Pipeline:
         self._run: PipelineRun | None = None
         self._told = threading.Condition()
         self._saves = self._saved_at = 0
-        self._moved_since_save = False
+        self._moved_since_save = self._made_again = False
         self._analyses: dict[str, str] = {}
-        self._left: dict[str, tuple[Panes | None, QueryLedger]] = {}
+        self._left: dict[str, Left] = {}
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 
@@ -149,7 +148,9 @@ class Pipeline:
             for change in _joins([query for query in waiting if query.failure is None], tables):
                 self._run.tell(change)
         for query in waiting:
-            query.goes_on = None
+            assert query.goes_on is not None
+            _, state_at, committed = query.goes_on
+            query.behind, query.goes_on = state_at != committed, None
 
     @property
     def _place(self) -> Path:
@@ -225,8 +226,8 @@ class Pipeline:
                 commits.leave(standing, standing.place.ledger, None)
         self.queries.pop(query.name, None)
 
-    def _take_out(self, query: PipelineQuery) -> tuple[Panes | None, QueryLedger] | None:
-        """Let a query leave the run. Returns its state; None if there is no run."""
+    def _take_out(self, query: PipelineQuery) -> Left | None:
+        """Let a query leave the run. Returns what it has left; None if there is no run."""
         self._left.pop(query.name, None)
         self._tell_leave(query.name)
         self._wait(lambda: query.name in self._left)
@@ -269,11 +270,13 @@ class Pipeline:
                         commits.move(query.opened.standing, large)
                         query.group = large
             for name in [one for one in result.left if one in self.queries]:
-                panes, ledger = result.left[name]
                 commits.commit(result.offsets, {}, now, at_once=True)
-                commits.leave(
-                    self.queries[name].opened.standing, ledger, None if panes is None else _as_is(panes)
-                )
+                standing, left = self.queries[name].opened.standing, result.left[name]
+                if left.state is None:
+                    commits.leave(standing, standing.place.ledger, None)
+                else:
+                    panes, ledger = left.state
+                    commits.leave(standing, ledger, _as_is(panes))
             answers = {}
             for name, rows in result.answers.items():
                 found = self.queries.get(name)
@@ -311,8 +314,9 @@ class Pipeline:
             self._analyses |= result.analyses
             self._saves += result.panes is not None
             self._told.notify_all()
-        if self._moved_since_save and abs(now - self._saved_at) >= CHECKPOINT_EVERY and self._run is not None:
-            self._saved_at = now
+        due = self._moved_since_save and abs(now - self._saved_at) >= CHECKPOINT_EVERY
+        if (due or self._made_again) and self._run is not None:
+            self._saved_at, self._made_again = now, False
             self._run.tell(_save())
 
     def changed(self) -> set[str]:
@@ -344,6 +348,9 @@ class Pipeline:
             if query is not None and query.failure is None:
                 query.ledger, query.watermark = ledger, result.watermarks.get(name)
                 query.work = result.works.get(name, query.work)
+                if query.behind:
+                    # Perhaps after hours: what was made again is not lost by the next crash.
+                    query.behind, self._made_again = False, True
                 if query.taking:
                     query.taking = False
                     self._commits().discount(query.opened.standing, ledger)

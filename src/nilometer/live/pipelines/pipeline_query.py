@@ -49,6 +49,8 @@ class PipelineQuery:
     """The stored tables that it joins; None: it joins none."""
     taking: bool = False
     """Whether it is a new version with a state whose readings are in the books of the versions before."""
+    behind: bool = False
+    """Whether it reads again what it has answered."""
     fresh: deque[Rows] = field(default_factory=deque)
     """The answers that the station has not passed on yet."""
 

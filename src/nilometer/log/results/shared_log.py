@@ -101,7 +101,8 @@ class ColumnEra:
 @dataclass
 class RecordPlace:
     """The log's knowledge of one query. `rows` is the position after its last row, `offsets` are those of its
-    group, or those at which it left. `declared` says how its streams were declared (eras.py)."""
+    group, or those at which it left. `declared` says how its streams were declared (eras.py). `takes_state`: the readings
+    of its state are in `earlier`, and will be in its own books too when the state is made."""
 
     name: str
     version: str
@@ -115,6 +116,7 @@ class RecordPlace:
     began: Offsets = field(default_factory=dict)
     eras: tuple[ColumnEra, ...] = ()
     declared: tuple[Era, ...] = ()
+    takes_state: bool = False
 
     @property
     def commit(self) -> Commit:
@@ -145,6 +147,7 @@ class RecordPlace:
                     for era in self.eras
                 ],
                 "declared": [era.note() for era in self.declared],
+                **({"takes_state": True} if self.takes_state else {}),
             }
         )
 
@@ -210,6 +213,7 @@ def _place(name: str, said: Mapping[str, Any]) -> RecordPlace:
             for position, number, columns, types in said["eras"]
         ),
         declared=tuple(Era.of(era) for era in said.get("declared", ())),
+        takes_state=said.get("takes_state", False),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -25,7 +25,7 @@ from nilometer.plan import physical
 from nilometer.spark.admission import Piece
 from nilometer.spark.records import columns_read, runs_of
 from nilometer.spark.shared.changes import Analyze, Hold, Join, Leave, Member, Refresh, Save
-from nilometer.spark.shared.rounds import Round, RoundResult, Spent, Stretch
+from nilometer.spark.shared.rounds import Left, Round, RoundResult, Spent, Stretch
 from nilometer.spark.shared.ways import as_part, home_of, of_part, share_of, why_whole
 
 pass_by = failpoints.from_environment("pipeline")
@@ -82,14 +82,10 @@ class GraphFlow:
         cache: dict[Piece, list[Entry]] = {}
         for change in round_.changes:
             match change:
-                case Join(group=number):
+                case Join():
                     self._join(change)
-                    # At once: a query that leaves in the same round leaves with the state of its last commit.
-                    for stretch in round_.stretches:
-                        if stretch.again and stretch.group == number:
-                            self._read(stretch, cache)
                 case Leave(name=name):
-                    self._leave(name, result)
+                    self._leave(name, result, round_.behind)
                 case Analyze(name=name):
                     if self._runs(name):
                         result.analyses[name] = self._of[name].analysis(name)
@@ -102,9 +98,10 @@ class GraphFlow:
                 case Save():
                     pass
         for stretch in round_.stretches:
-            if not stretch.again:
-                self._read(stretch, cache)
+            self._read(stretch, cache)
             pass_by("during_read")
+        behind = {name for number in round_.behind for name in self._groups.get(number, ())}
+        come = {name for number in _arrived(round_) for name in self._groups.get(number, ())}
         for number, error in round_.unread.items():
             for name in list(self._groups.pop(number, ())):
                 result.failures[name] = error
@@ -113,8 +110,7 @@ class GraphFlow:
             for graph in self._graphs:
                 graph.rename_start(small, large)
             self._groups.setdefault(large, {}).update(self._groups.pop(small, {}))
-        joined = [m.name for change in round_.changes if isinstance(change, Join) for m in change.members]
-        self._collect(result, joined, saves=any(isinstance(change, Save) for change in round_.changes))
+        self._collect(result, come, behind, saves=any(isinstance(change, Save) for change in round_.changes))
         self.number = round_.number
         took = time.perf_counter() - began
         result.milliseconds = took * 1_000
@@ -194,9 +190,12 @@ class GraphFlow:
         flow.number = base.number
         return flow
 
-    def _leave(self, name: str, result: RoundResult) -> None:
+    def _leave(self, name: str, result: RoundResult, behind: Container[int]) -> None:
         if self._runs(name):
-            result.left[name] = self._of[name].snapshot(name), self._of[name].ledger(name)
+            if self._group_of(name) in behind:
+                result.left[name] = Left(None)
+            else:
+                result.left[name] = Left((self._of[name].snapshot(name), self._of[name].ledger(name)))
             result.divided |= {name} if self._is_divided(self._members[name]) else set()
         self._forget(name)
 
@@ -231,8 +230,6 @@ class GraphFlow:
             graph.run()
             if stretch.again:
                 graph.discard(self._groups.get(stretch.group, {}))
-        if stretch.again:
-            cache.clear()
 
     def _meet_versions(self, group: int, entry: Entry) -> None:
         """Hand out the versions of tables that this entry, or what it completes, may meet."""
@@ -271,7 +268,9 @@ class GraphFlow:
 
     # ---- the result --------------------------------------------------------------------------------------------------
 
-    def _collect(self, result: RoundResult, joined: Sequence[str], *, saves: bool) -> None:
+    def _collect(self, result: RoundResult, come: Set[str], behind: Set[str], *, saves: bool) -> None:
+        """What there is to say after a round. `come`: the queries that have come to their last commit in it. The books and
+        states of those that are `behind` are older than what they have answered."""
         for graph in self._graphs:
             for name in list(graph.lettered):
                 result.letters[name] = lines_of(graph.letters(name))
@@ -279,12 +278,14 @@ class GraphFlow:
                 failure = graph.failure(name)
                 if failure is not None:
                     result.failures[name] = failure.error
-                    result.books[name] = failure.ledger
+                    if name not in behind:
+                        result.books[name] = failure.ledger
                     self._forget(name)
                 elif rows := graph.parts(name):
                     result.answers[name] = rows
         all_of_them = saves or len(self._members) <= FEW
-        told = self._members if all_of_them else {*result.answers, *joined} & self._members.keys()
+        asked = self._members if all_of_them else {*result.answers, *come} & self._members.keys()
+        told = [name for name in asked if name not in behind]
         for graph in self._graphs:
             names = [name for name in told if self._of[name] is graph]
             result.books |= graph.ledgers(names)
@@ -294,8 +295,15 @@ class GraphFlow:
         if saves:
             result.panes = {}
             for graph in self._graphs:
-                result.panes |= graph.snapshots([name for name in self._members if self._of[name] is graph])
+                here = [name for name in self._members if name not in behind and self._of[name] is graph]
+                result.panes |= graph.snapshots(here)
             result.divided = frozenset(name for name, one in self._members.items() if self._is_divided(one))
+
+
+def _arrived(round_: Round) -> set[int]:
+    """The groups that come, or have read again, and are not behind any more."""
+    come = {change.group for change in round_.changes if isinstance(change, Join)}
+    return (come | {stretch.group for stretch in round_.stretches if stretch.again}) - round_.behind
 
 
 class _Declared:

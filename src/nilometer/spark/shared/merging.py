@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -10,7 +11,7 @@ from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.ledger import QueryLedger
 from nilometer.dataflow.part import Rows, frame_of
 from nilometer.spark.shared.changes import Panes
-from nilometer.spark.shared.rounds import RoundResult
+from nilometer.spark.shared.rounds import Left, RoundResult
 from nilometer.spark.shared.ways import as_part
 
 
@@ -37,10 +38,9 @@ def merged(results: Sequence[RoundResult]) -> RoundResult:
             whole.works[name] = Work(before.nanoseconds + work.nanoseconds, work.others)
         for name, lines in result.letters.items():
             whole.letters[name] = (*whole.letters.get(name, ()), *lines)
-        for name, (panes, book) in result.left.items():
-            others, books = whole.left.get(name, (None, QueryLedger()))
-            own = None if panes is None else _own(result, name, panes, part, len(results))
-            whole.left[name] = (None if own is None else {**(others or {}), **own}), books + book
+        for name, left in result.left.items():
+            others = whole.left.get(name)
+            whole.left[name] = _together(others, _own_left(result, name, left, part, len(results)))
         if result.panes is not None:
             saved = {} if whole.panes is None else whole.panes
             for name, panes in result.panes.items():
@@ -48,6 +48,20 @@ def merged(results: Sequence[RoundResult]) -> RoundResult:
             whole.panes = saved
     whole.answers = {name: _in_order(rows) for name, rows in answers.items() if name not in whole.failures}
     return whole
+
+
+def _own_left(result: RoundResult, name: str, left: Left, part: int, parts: int) -> Left:
+    if left.state is None:
+        return left
+    panes, book = left.state
+    return replace(left, state=(_own(result, name, panes, part, parts), book))
+
+
+def _together(some: Left | None, others: Left) -> Left:
+    """What several parts say of a query that has left. It is behind in all of them, or in none."""
+    if some is None or some.state is None or others.state is None:
+        return others
+    return replace(some, state=({**some.state[0], **others.state[0]}, some.state[1] + others.state[1]))
 
 
 def _own(result: RoundResult, name: str, panes: Panes, part: int, parts: int) -> Panes:

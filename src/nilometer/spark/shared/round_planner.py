@@ -1,8 +1,9 @@
 """Plans the rounds of a pipeline from record headers and changes: which stretches of the logs each group reads next.
 
 A group stands at one place of its streams' logs. Groups that come to the same place of the same streams become one. A query
-that is behind has a group of its own and holds up nobody: each group reads up to `max_rows` rows in a round. A group whose
-query waits for a version of a table reads nothing.
+that is behind has a group of its own and holds up nobody: each group reads up to `max_rows` rows in a round. So does a group
+whose states are older than its last commit: it reads again up to there, and then goes on. A group whose query waits for a
+version of a table reads nothing.
 """
 
 from __future__ import annotations
@@ -21,18 +22,28 @@ from nilometer.spark.shared.rounds import Round, Stretch
 
 @dataclass
 class _Group:
-    """Queries at one place of the logs."""
+    """Queries at one place of the logs. `until`: they read again up to their last commit; None: they have come there."""
 
     number: int
     admission: Admission
     places: Places
     members: set[str]
+    until: Mapping[str, Offset] | None
     apart: bool = False
     held: bool = False
-    offsets: dict[str, Offset] = field(default_factory=dict)
+    offsets: Mapping[str, Offset] = field(default_factory=dict)
+    """How far they have answered."""
 
     def __post_init__(self) -> None:
-        self.offsets = self.places.offsets
+        self.moved(self.places)
+
+    def moved(self, places: Places) -> None:
+        """They have read up to these places."""
+        self.places = places
+        read = places.offsets
+        if self.until is not None and all(read[name] >= at for name, at in self.until.items()):
+            self.until = None
+        self.offsets = read if self.until is None else self.until
 
 
 class RoundPlanner:
@@ -43,6 +54,8 @@ class RoundPlanner:
         self._changes = ChangeReader(folder)
         self._max_rows = max_rows
         self._groups: dict[int, _Group] = {}
+        self._put_off: list[Hold] = []
+        """Only a query that has read again up to its last commit knows how far it has answered."""
         self._next: Round | None = None
         self.number = 0
         """The number of the last round that was done."""
@@ -59,23 +72,27 @@ class RoundPlanner:
             self.number, self._next = round_.number, None
 
     def _plan(self) -> Round | None:
-        changes = self._changes.new()
         offsets = {group.number: group.offsets for group in self._groups.values()}
+        behind = self._behind
+        changes: list[Change] = []
         stretches: list[Stretch] = []
         unread: dict[int, DataError] = {}
-        for change in changes:
-            try:
-                stretches += self._apply(change)
-            except DataError as error:
-                assert isinstance(change, Join), "a change that reads"
-                unread[change.group] = error
-        # A round with changes reads nothing new: the states and books that it gives are those at the places before it.
+        found, self._put_off = (*self._put_off, *self._changes.new()), []
+        for change in found:
+            if isinstance(change, Hold) and self._is_behind(change.name):
+                self._put_off.append(change)
+                continue
+            changes.append(change)
+            self._apply(change)
+            behind |= self._behind  # also of a query that comes and leaves in this round
+        # A round with changes reads nothing: the states and books that it gives are those at the places before it.
         if not changes:
             for group in self._groups.values():
                 try:
                     stretches += self._read(group)
                 except DataError as error:
                     unread[group.number] = error
+            behind = self._behind
         for number in unread:
             self._groups.pop(number, None)
         if not changes and not stretches and not unread:
@@ -84,10 +101,18 @@ class RoundPlanner:
         # A group whose last query leaves in this round is among them, too.
         offsets |= {group.number: group.offsets for group in self._groups.values()}
         offsets = {number: at for number, at in offsets.items() if number not in dict(merged)}
-        return Round(self.number + 1, changes, tuple(stretches), offsets, merged, unread)
+        return Round(self.number + 1, tuple(changes), tuple(stretches), offsets, merged, unread, behind)
 
-    def _apply(self, change: Change) -> list[Stretch]:
+    @property
+    def _behind(self) -> frozenset[int]:
+        return frozenset(group.number for group in self._groups.values() if group.until is not None)
+
+    def _is_behind(self, name: str) -> bool:
+        return any(name in group.members and group.until is not None for group in self._groups.values())
+
+    def _apply(self, change: Change) -> None:
         if isinstance(change, Leave):
+            self._put_off = [hold for hold in self._put_off if hold.name != change.name]
             for group in list(self._groups.values()):
                 group.members.discard(change.name)
                 if not group.members:
@@ -96,52 +121,42 @@ class RoundPlanner:
             for group in self._groups.values():
                 if change.name in group.members:
                     group.held = isinstance(change, Hold)
-        if not isinstance(change, Join):
-            return []
-        logs = {name: self._logs.log(stream) for name, stream in change.streams.items()}
-        group = _Group(
-            change.group,
-            Admission(change.streams, logs),
-            Places.at(change.state_at),
-            {member.name for member in change.members},
-            change.apart,
-        )
-        self._groups[group.number] = group
-        return self._read_again(group, change.committed)
+        if isinstance(change, Join):
+            logs = {name: self._logs.log(stream) for name, stream in change.streams.items()}
+            self._groups[change.group] = _Group(
+                change.group,
+                Admission(change.streams, logs),
+                Places.at(change.state_at),
+                {member.name for member in change.members},
+                change.committed,
+                change.apart,
+            )
 
-    def _read_again(self, group: _Group, until: Mapping[str, Offset]) -> list[Stretch]:
-        """The stretches up to the last commit. Each has about as many rows as a round, so that the streams of a join come
-        in turn."""
-        found: list[Stretch] = []
-        while any(group.offsets[name] < at for name, at in until.items()):
-            end = group.admission.latest(group.places, self._max_rows, until)
-            if end == group.places:
+    def _read(self, group: _Group) -> list[Stretch]:
+        """What a group reads in this round."""
+        again = group.until is not None
+        if group.held and not again:
+            return []
+        end = group.admission.latest(group.places, self._max_rows, group.until)
+        if end == group.places:
+            if again:
                 raise DataError(
                     "a stream's log ends before what the query has read",
                     hint="the log has lost its end: replay the query from the beginning",
                 )
-            found += [Stretch(group.number, one.pieces, again=True) for one in self._stretch(group, end)]
-        return found
-
-    def _read(self, group: _Group) -> list[Stretch]:
-        """What a group reads in this round."""
-        if group.held:
             return []
-        end = group.admission.latest(group.places, self._max_rows)
-        return [] if end == group.places else self._stretch(group, end)
-
-    def _stretch(self, group: _Group, end: Places) -> list[Stretch]:
         pieces = tuple(piece for part in group.admission.pieces(group.places, end, 1) for piece in part)
-        group.places, group.offsets = end, end.offsets
+        group.moved(end)
         group.admission.forget(end)
-        return [Stretch(group.number, pieces)]
+        return [Stretch(group.number, pieces, again)]
 
     def _merge(self) -> list[tuple[int, int]]:
         """Let groups that have come to the same place become one. The eldest stays. A query that joins tables stays alone:
         the versions that it meets are its own."""
         found: list[tuple[int, int]] = []
         at: dict[object, _Group] = {}
-        for group in [group for group in self._groups.values() if not group.apart]:
+        ready = [group for group in self._groups.values() if not group.apart and group.until is None]
+        for group in ready:
             other = at.setdefault(tuple(sorted(group.offsets.items())), group)
             if other is not group:
                 other.members |= group.members

@@ -31,8 +31,9 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Round:
-    """The `number`-th round of a run. `offsets` are those of every group after it. `merged` groups have come to the same
-    place as others, and go on as part of them. `unread`: groups whose log cannot be read, and why."""
+    """The `number`-th round of a run. `offsets` say how far every group has answered after it. `merged` groups have come to
+    the same place as others, and go on as part of them. `unread`: groups whose log cannot be read, and why. `behind`: groups
+    that have still to read again what they have answered."""
 
     number: int
     changes: tuple[Change, ...] = ()
@@ -40,11 +41,20 @@ class Round:
     offsets: Mapping[int, Mapping[str, Offset]] = field(default_factory=dict)
     merged: tuple[tuple[int, int], ...] = ()
     unread: Mapping[int, NilometerError] = field(default_factory=dict)
+    behind: frozenset[int] = frozenset()
 
     @property
     def rows(self) -> int:
         """The number of readings in it."""
         return sum(piece.rows for stretch in self.stretches for piece in stretch.pieces)
+
+
+@dataclass(frozen=True)
+class Left:
+    """A query that has left, with its state and its books. None: it was behind, so the commit log has its books, and its
+    last saved state stays."""
+
+    state: tuple[Panes, QueryLedger] | None
 
 
 @dataclass(frozen=True)
@@ -66,15 +76,16 @@ class RoundResult:
     answers
         The rows of each query that has any. Parts of frames that queries share stay shared.
     books
-        The accounts of the queries that answered; those of all queries if a state was asked for, or if they are few.
+        The accounts of the queries that answered or have come to their last commit; those of all queries if a state was
+        asked for, or if they are few. A query that is behind is in no account.
     failures
         The errors that stopped queries. What these answered in the round does not count.
     letters
         Lines about the rows that queries have set aside.
     left
-        The state and the books of the queries that have left.
+        The queries that have left.
     panes
-        The states of all queries after the round, if they were asked for.
+        The states of all queries that are not behind, after the round, if they were asked for.
     frontiers
         The greatest tick that a query whose tables have changed may have answered for.
     analyses
@@ -99,7 +110,7 @@ class RoundResult:
     watermarks: dict[str, int | None] = field(default_factory=dict)
     failures: dict[str, NilometerError] = field(default_factory=dict)
     letters: dict[str, tuple[dict[str, object], ...]] = field(default_factory=dict)
-    left: dict[str, tuple[Panes | None, QueryLedger]] = field(default_factory=dict)
+    left: dict[str, Left] = field(default_factory=dict)
     panes: dict[str, Panes] | None = None
     frontiers: dict[str, int | None] = field(default_factory=dict)
     analyses: dict[str, str] = field(default_factory=dict)
