@@ -144,3 +144,41 @@ def test_a_question_on_spark_obeys_its_data_directory(tmp_path: Path) -> None:
     database = nilometer.connect(tmp_path / "data")
     with pytest.raises(ConfigurationError, match="bucket"):
         database.sql("SELECT * FROM river").run("spark")
+
+
+def test_a_pipeline_has_settings_of_its_own(tmp_path: Path) -> None:
+    write(
+        tmp_path / "data",
+        """
+        [spark]
+        trigger = "1 s"
+        parts = 2
+        [spark.pipelines.Slow]
+        trigger = "1 min"
+        max_rows = 1000
+        """,
+    )
+    variables = {"NILOMETER_SPARK__PIPELINES__SLOW__MAX_ROWS": "2000"}
+    found = SparkSettings.from_environment(tmp_path / "data", variables)
+    assert found.trigger == found.of_pipeline("main").trigger == 1.0
+    slow = found.of_pipeline("slow")
+    assert (slow.trigger, slow.max_rows, slow.parts) == (60.0, 2000, 2)
+    assert slow.session == found.session
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"pipelines.slow.master": "yarn"}, "there is no setting 'master' of a pipeline"),
+        ({"pipelines.slow": "1 min"}, "there is no setting 'slow' of a pipeline"),
+        ({"pipelines.slow.parts": 0}, "the setting 'parts' is 0, and must be at least 1"),
+        (
+            {"pipelines.slow.trigger": "soon"},
+            "the setting 'pipelines.slow.trigger' is 'soon', which is no duration",
+        ),
+    ],
+)
+def test_settings_of_a_pipeline_that_cannot_be(setting: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        SparkSettings.of(setting)
+    assert caught.value.message == message

@@ -10,6 +10,9 @@ full names, and are passed on unchanged:
     buckets = 32
     spark.executor.memory = "4g"
 
+    [spark.pipelines.slow]
+    trigger = "1 min"
+
 Names of shell variables have no dots; a double underscore replaces a dot:
 `NILOMETER_SPARK__spark__executor__memory=4g`.
 """
@@ -19,7 +22,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +72,8 @@ class SparkSettings:
     """The level from which on Spark's log messages are shown."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Spark's own settings, by their full names."""
+    pipelines: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What differs for some pipelines (`CREATE QUERY ... IN PIPELINE p`), by lower-case name: settings of OF_PIPELINES."""
 
     def __post_init__(self) -> None:
         if self.master is not None and not re.fullmatch(MASTERS, self.master):
@@ -106,13 +111,31 @@ class SparkSettings:
         options = dict(said.get("options", {}))
         options |= {name: value for name, value in said.items() if name.startswith("spark.")}
         own = {name: value for name, value in said.items() if name not in options and name != "options"}
+        pipelines: dict[str, dict[str, Any]] = {}
+        for name in [name for name in own if name.startswith("pipelines.")]:
+            pipeline, _, setting = name.removeprefix("pipelines.").rpartition(".")
+            if not pipeline or setting not in OF_PIPELINES:
+                listed = join_names(OF_PIPELINES, "and")
+                raise ConfigurationError(
+                    f"there is no setting '{setting}' of a pipeline",
+                    hint=f"[spark.pipelines.NAME] has {listed}",
+                )
+            pipelines.setdefault(pipeline.lower(), {})[setting] = READERS[setting](name, own.pop(name))
         if "spark.master" in options:
             own["master"] = options.pop("spark.master")
         for name in own.keys() - set(NAMES):
             known = [*NAMES, *(["spark." + name] if "." in name else [])]
             raise ConfigurationError(f"there is no setting '{name}' of spark", hint=near_misses(name, known))
         values = {name: READERS[name](name, value) for name, value in own.items()}
-        return cls(**values, options={name: _text(value) for name, value in sorted(options.items())})
+        spark = {name: _text(value) for name, value in sorted(options.items())}
+        found = cls(**values, options=spark, pipelines=pipelines)
+        for pipeline in pipelines:
+            found.of_pipeline(pipeline)  # refuses numbers that cannot be
+        return found
+
+    def of_pipeline(self, name: str) -> SparkSettings:
+        """The settings of a pipeline."""
+        return replace(self, pipelines={}, **self.pipelines.get(name.lower(), {}))
 
     @property
     def bucket_count(self) -> int:
@@ -237,4 +260,8 @@ READERS: dict[str, Any] = {
     "session_of": _word,
     "log_level": _level,
 }
-NAMES = tuple(setting.name for setting in fields(SparkSettings) if setting.name != "options")
+NAMES = tuple(
+    setting.name for setting in fields(SparkSettings) if setting.name not in ("options", "pipelines")
+)
+OF_PIPELINES = ("trigger", "max_rows", "parts", "task_rows")
+"""Settings that a pipeline may have for itself. All have one session, and so one master."""

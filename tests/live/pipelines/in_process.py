@@ -29,7 +29,7 @@ class InProcessRun:
     def __init__(
         self,
         _session: object,
-        _name: str,
+        name: str,
         place: str,
         folder: Path,
         max_rows: int,
@@ -38,6 +38,8 @@ class InProcessRun:
         task_rows: int | None,
     ) -> None:
         folder.mkdir(parents=True)
+        self.name = name
+        self.trigger: str | None = None
         self._folder = folder
         self._options = {"place": place, "folder": str(folder), "max_rows": str(max_rows)}
         self._options |= {"parts": str(parts), "task_rows": "" if task_rows is None else str(task_rows)}
@@ -49,8 +51,9 @@ class InProcessRun:
         self.rounds = 0
         self.failure: NilometerError | None = None
 
-    def start(self, _trigger: str | None) -> None:
+    def start(self, trigger: str | None) -> None:
         self.active = True
+        self.trigger = trigger
         self.work = RoundWork(self._options)
         RUNS.append(self)
 

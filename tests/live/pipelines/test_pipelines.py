@@ -372,10 +372,13 @@ def test_a_query_that_holds_up_the_others_gets_a_pipeline_of_its_own(
 
 def test_a_query_may_have_a_pipeline_of_its_own(tmp_path: Path) -> None:
     database = field(tmp_path, ["hot", "means"])
+    with (tmp_path / "nilometer.toml").open("a") as file:
+        file.write('trigger = "500 ms"\n[spark.pipelines.slow]\ntrigger = "1 min"\n')
     write(tmp_path, 0, 12)
     database.execute(f"CREATE QUERY alone STARTING AT BEGINNING IN PIPELINE slow AS {QUERIES['hot']}")
     with Station(database, tmp_path) as station:
         Roster(station, database.catalog.queries(), on="spark").begin()
-        assert len(RUNS) == 2
+        triggers = {run.name: run.trigger for run in RUNS}
+        assert triggers == {"pipeline main": "0.5 seconds", "pipeline slow": "60.0 seconds"}
         station.run(pump)
     check(database, ["hot", "means", "alone"])

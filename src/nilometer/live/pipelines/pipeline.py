@@ -69,7 +69,7 @@ class Pipeline:
         self._directory = directory
         self._commits = commits
         self._clock = clock
-        self._settings = settings
+        self.settings = settings
         self.parts = settings.part_count
         self._run: PipelineRun | None = None
         self._told = threading.Condition()
@@ -98,14 +98,14 @@ class Pipeline:
         self.stop()
         shutil.rmtree(self._place, ignore_errors=True)  # of a run that was killed
         self._run = PipelineRun(
-            spark_session(self._settings.session),
+            spark_session(self.settings.session),
             f"pipeline {self.name}",
             place_of_logs(self._directory),
             self._place / secrets.token_hex(8),
-            self._settings.max_rows,
-            self._settings.part_count,
+            self.settings.max_rows,
+            self.settings.part_count,
             self._take,
-            self._settings.task_rows,
+            self.settings.task_rows,
         )
         for query in self.queries.values():
             if query.goes_on is None:
@@ -116,7 +116,7 @@ class Pipeline:
         self._divide_groups()
         self._saved_at = self._clock()
         self.join()
-        self._run.start(f"{self._settings.trigger} seconds" if self._settings.trigger else None)
+        self._run.start(f"{self.settings.trigger} seconds" if self.settings.trigger else None)
 
     def _divide_groups(self) -> None:
         """Queries of one group whose states are of different moments get groups of their own until they have caught up."""

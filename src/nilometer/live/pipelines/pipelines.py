@@ -164,10 +164,11 @@ class Pipelines:
                 raise
         return live
 
-    def _pipeline(self, name: str) -> Pipeline:
+    def _pipeline(self, name: str, settings: SparkSettings | None = None) -> Pipeline:
+        """The pipeline of a name. Without settings, it has those of its name."""
         key = name.lower()
         if key not in self._pipelines:
-            settings = SparkSettings.from_environment(self._directory)
+            settings = settings or SparkSettings.from_environment(self._directory).of_pipeline(name)
             self._pipelines[key] = Pipeline(
                 key, self._directory, lambda: self._shared.commits, self._clock, settings
             )
@@ -332,7 +333,7 @@ class Pipelines:
 
     def _divide(self, pipeline: Pipeline, moving: Sequence[PipelineQuery], why: str) -> None:
         """Let some queries of a pipeline, which does not run, go on in another."""
-        other = self._pipeline(f"{pipeline.name}-{1 + len(self._pipelines)}")
+        other = self._pipeline(f"{pipeline.name}-{1 + len(self._pipelines)}", pipeline.settings)
         for query in moving:
             del pipeline.queries[query.name]
             other.queries[query.name] = query
