@@ -89,7 +89,7 @@ def rows_in_pipeline(query: Query, parts: int, session: Any) -> pl.DataFrame | N
 def _run_on_spark(session: Any, place: Path, parts: int, join: Join, seen: _Seen) -> None:
     run = PipelineRun(session, NAME, str(place), place / "run", ROWS, parts, seen.take, task_rows=0)
     run.tell(join)
-    run.start(None)
+    run.start()
     try:
         while not seen.over.wait(0.2):
             if not run.active:
@@ -103,7 +103,7 @@ def _run_here(place: Path, parts: int, join: Join, seen: _Seen) -> None:
     folder.mkdir()
     ChangeWriter(folder).add(join)
     options = {"place": str(place), "folder": str(folder), "max_rows": str(ROWS), "parts": str(parts)}
-    work = RoundWork(options | {"task_rows": "0"})
+    work = RoundWork(options | {"task_rows": "0", "trigger": "0"})
 
     def give(number: int, tasks: int) -> None:
         seen.take(take_result(folder, number, tasks))

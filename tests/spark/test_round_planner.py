@@ -21,7 +21,7 @@ ROWS = 10
 class Plans:
     """A stream with 100 readings, and a planner."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, trigger: float = 0.0) -> None:
         (folder / "schema.sql").write_text("CREATE STREAM air (id INT, v INT) PUSHED;")
         self.query = nilometer.connect(folder).sql("SELECT id, v FROM air WHERE v > 1").standing()
         self.streams = physical.streams_of(self.query.physical)
@@ -32,7 +32,8 @@ class Plans:
         self.run = folder / "run"
         self.run.mkdir()
         self.changes = ChangeWriter(self.run)
-        self.planner = RoundPlanner(str(folder), self.run, ROWS)
+        self.now = 0.0
+        self.planner = RoundPlanner(str(folder), self.run, ROWS, trigger, lambda: self.now)
 
     def pour(self, count: int) -> None:
         times = range(self.log.end.position, self.log.end.position + count)
@@ -110,3 +111,18 @@ def test_a_query_that_leaves_before_it_could_be_held_is_not(plans: Plans) -> Non
     (round_,) = plans.rest()
     assert [type(change) for change in round_.changes] == [Join, Leave]
     assert round_.behind == {1}
+
+
+def test_changes_and_what_is_read_again_do_not_wait_for_the_trigger(tmp_path: Path) -> None:
+    plans = Plans(tmp_path, trigger=60.0)
+    plans.join(1, plans.end, plans.end)
+    plans.join(2, plans.begin, plans.end)
+    plans.pour(20)
+    rounds = plans.rest()
+    assert sum(rows(one).get(2, 0) for one in rounds) == 100
+    assert sum(rows(one).get(1, 0) for one in rounds) == ROWS  # the first interval has begun
+    plans.now = 59.0
+    plans.tell(Save())
+    assert [one.changes for one in plans.rest()] == [(Save(),)]
+    plans.now = 60.0
+    assert sum(rows(one).get(1, 0) for one in plans.rest()) == ROWS

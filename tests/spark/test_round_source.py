@@ -48,6 +48,7 @@ def test_a_run_may_begin_before_the_first_reading(tmp_path: Path) -> None:
             "max_rows": "10",
             "parts": "1",
             "task_rows": "",
+            "trigger": "0",
         }
         reader = RoundStreamReader(options)
         start = reader.initialOffset()

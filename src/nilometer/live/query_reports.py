@@ -5,7 +5,7 @@ A query runs on the gateway, alone or together with others, or on Spark, alone o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from nilometer.dataflow.analysis import Work
 from nilometer.dataflow.graph import Graph
@@ -125,11 +125,20 @@ class QueryReports:
 
     def analysis(self, name: str) -> str:
         """The plan of a running query with the work of each operator since this process began."""
+        return self.ask_analysis(name)()
+
+    def ask_analysis(self, name: str) -> Callable[[], str]:
+        """Ask for that. The result may wait for a round of Spark, so call it in a thread that nobody waits for."""
         if name not in self._queries:
             raise ConfigurationError(
                 f"no query '{name}' is running", hint=f"running: {', '.join(self._queries) or 'none'}"
             )
-        if (spark := self._on_spark(name)) is not None:
-            return spark.analysis()
-        apart = self._queries[name].apart
-        return self._graph.analysis(name) + (f"\n-- runs apart: {apart}" if apart else "")
+        spark = self._on_spark(name)
+        if isinstance(spark, PipelineQuery):
+            return spark.ask_analysis()
+        if spark is not None:
+            text = spark.analysis()
+        else:
+            apart = self._queries[name].apart
+            text = self._graph.analysis(name) + (f"\n-- runs apart: {apart}" if apart else "")
+        return lambda: text

@@ -17,6 +17,7 @@ from nilometer.spark.faults import CarriedError, found_in
 from nilometer.spark.shared.changes import Change, ChangeWriter
 from nilometer.spark.shared.pipeline_run import Take
 from nilometer.spark.shared.round_work import _FLOWS, RoundWork, run_and_leave, take_result
+from nilometer.spark.shared.rounds import RoundResult
 
 RUNS: list[InProcessRun] = []
 
@@ -36,13 +37,15 @@ class InProcessRun:
         parts: int,
         take: Take,
         task_rows: int | None,
+        trigger: float,
     ) -> None:
         folder.mkdir(parents=True)
         self.name = name
-        self.trigger: str | None = None
+        self.trigger = trigger
         self._folder = folder
         self._options = {"place": place, "folder": str(folder), "max_rows": str(max_rows)}
         self._options |= {"parts": str(parts), "task_rows": "" if task_rows is None else str(task_rows)}
+        self._options |= {"trigger": str(trigger)}
         self._changes = ChangeWriter(folder)
         self._take = take
         self._pumping = False
@@ -50,16 +53,18 @@ class InProcessRun:
         self.active = False
         self.rounds = 0
         self.failure: NilometerError | None = None
+        self.hangs = False
+        """Whether rounds are run and not taken, as if the owner had to wait for them."""
+        self.late: list[RoundResult] = []
 
-    def start(self, trigger: str | None) -> None:
+    def start(self) -> None:
         self.active = True
-        self.trigger = trigger
         self.work = RoundWork(self._options)
         RUNS.append(self)
 
     def tell(self, change: Change) -> None:
         self._changes.add(change)
-        if self.active and not self._pumping:
+        if self.active and not self._pumping and not self.hangs:
             # Whoever tells something may wait for the round: the one that is planned already may come before it.
             self.pump(2)
 
@@ -88,7 +93,9 @@ class InProcessRun:
 
     def _give(self, number: int, tasks: int) -> None:
         self.rounds = number
-        self._take(take_result(self._folder, number, tasks))
+        self.late.append(take_result(self._folder, number, tasks))
+        while self.late and not self.hangs:
+            self._take(self.late.pop(0))
 
     def stop(self) -> None:
         self.active = False

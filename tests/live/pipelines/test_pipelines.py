@@ -263,6 +263,53 @@ def test_a_query_may_end_while_its_state_is_made_again(tmp_path: Path, how: str)
     assert same_answer(expected.rows[old:], found[old:]) is None
 
 
+def test_a_query_that_is_replaced_while_its_round_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop goes on. What the run then says of the old query does not concern the new one of its name."""
+    monkeypatch.setattr("nilometer.live.pipelines.pipeline.LEAVE_PATIENCE", 0)
+    monkeypatch.setattr("nilometer.live.pipelines.pipeline.CHECKPOINT_EVERY", 0)
+    database = field(tmp_path, ["hot", "before"])
+    write(tmp_path, 0, 30)
+    with Station(database, tmp_path) as station:
+        Roster(station, database.catalog.queries(), on="spark").begin()
+        while station.queries["before"].ledger.read < 20:
+            station.step()
+            RUNS[0].pump(1)
+        RUNS[0].hangs = True
+        station.step()
+        RUNS[0].pump(1)
+        assert "before" in RUNS[0].late[-1].answers  # of the old query, on their way
+        old = station.queries["before"].rows
+        rebuild(station)
+        RUNS[0].hangs = False
+        station.run(pump)
+        assert station.reports.ledger("before").read == 60
+        assert [live.failure for live in station.queries.values()] == [None, None]
+    check(database, ["hot"])
+    database.execute(f"CREATE QUERY other STARTING AT BEGINNING AS {LAST_BUT_ONE}")
+    expected = database.query("other").run("gateway", finished=False)
+    found = [row for answer in kept_answers(database, "before", 0) for row in answer.rows]
+    assert same_answer(expected.rows[old:], found[old:]) is None
+
+
+def test_queries_come_and_go_between_two_intervals_of_the_trigger(tmp_path: Path) -> None:
+    database = field(tmp_path, ["hot"])
+    (tmp_path / "nilometer.toml").write_text('[spark]\nmax_rows = 7\ntrigger = "60 min"\n')
+    write(tmp_path, 0, 12)
+    with Station(database, tmp_path) as station:
+        Roster(station, database.catalog.queries(), on="spark").begin()
+        for _ in range(3):
+            station.step()
+            pump()
+        read = station.reports.offsets("hot")
+        station.install(database.sql(QUERIES["all"]), "all", durable=True, on="spark", start="beginning")
+        assert "SP_ACQUIRE" in station.reports.analysis("all")
+        assert station.remove("all") != read
+        station.step()
+        assert station.reports.offsets("hot") == read
+
+
 @pytest.mark.parametrize(
     ("place", "at"),
     [("before_write", 9), ("during_write", 5), ("after_write", 2), ("after_fsync", 7), ("before_rename", 1)],
@@ -373,12 +420,12 @@ def test_a_query_that_holds_up_the_others_gets_a_pipeline_of_its_own(
 def test_a_query_may_have_a_pipeline_of_its_own(tmp_path: Path) -> None:
     database = field(tmp_path, ["hot", "means"])
     with (tmp_path / "nilometer.toml").open("a") as file:
-        file.write('trigger = "500 ms"\n[spark.pipelines.slow]\ntrigger = "1 min"\n')
+        file.write('trigger = "1 ms"\n[spark.pipelines.slow]\ntrigger = "2 ms"\n')
     write(tmp_path, 0, 12)
     database.execute(f"CREATE QUERY alone STARTING AT BEGINNING IN PIPELINE slow AS {QUERIES['hot']}")
     with Station(database, tmp_path) as station:
         Roster(station, database.catalog.queries(), on="spark").begin()
         triggers = {run.name: run.trigger for run in RUNS}
-        assert triggers == {"pipeline main": "0.5 seconds", "pipeline slow": "60.0 seconds"}
+        assert triggers == {"pipeline main": 0.001, "pipeline slow": 0.002}
         station.run(pump)
     check(database, ["hot", "means", "alone"])

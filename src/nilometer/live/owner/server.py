@@ -203,7 +203,7 @@ class Session(threading.Thread):
                 return owner.submit(owner.peers), b""
             case "analyze":
                 name = str(request["name"])
-                return {"text": owner.submit(lambda: owner.station.reports.analysis(name))}, b""
+                return {"text": owner.submit(lambda: owner.station.reports.ask_analysis(name))()}, b""
             case "backup":
                 return owner.back_up(Path(str(request["target"]))), b""
             case "give_way":

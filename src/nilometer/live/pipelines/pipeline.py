@@ -12,6 +12,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,11 +36,13 @@ if TYPE_CHECKING:
     from nilometer.spark.settings import SparkSettings
     from nilometer.spark.shared.changes import Change, Join
     from nilometer.spark.shared.pipeline_run import PipelineRun
-    from nilometer.spark.shared.rounds import Left, RoundResult
+    from nilometer.spark.shared.rounds import RoundResult
 
 FOLDER = Path(".nilometer") / "pipelines"
 PATIENCE = 120.0
-"""How many seconds the owner waits for a round that it has asked for."""
+"""How many seconds to wait for a round that was asked for, where nothing else has to go on."""
+LEAVE_PATIENCE = 5.0
+"""How many seconds the loop waits for the round in which a query leaves."""
 
 
 class Pipeline:
@@ -76,14 +79,17 @@ class Pipeline:
         self._saves = self._saved_at = 0
         self._moved_since_save = self._made_again = False
         self._analyses: dict[str, str] = {}
-        self._left: dict[str, Left] = {}
+        self._numbers = count(1)
+        self._hung = -1
+        """The number of rounds when the loop last waited in vain."""
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 
     @property
     def active(self) -> bool:
         """Whether Spark runs it."""
-        return self._run is not None and self._run.active
+        run = self._run  # other threads ask, too
+        return run is not None and run.active
 
     @property
     def failure(self) -> NilometerError | None:
@@ -106,6 +112,7 @@ class Pipeline:
             self.settings.part_count,
             self._take,
             self.settings.task_rows,
+            self.settings.trigger,
         )
         for query in self.queries.values():
             if query.goes_on is None:
@@ -116,7 +123,7 @@ class Pipeline:
         self._divide_groups()
         self._saved_at = self._clock()
         self.join()
-        self._run.start(f"{self.settings.trigger} seconds" if self.settings.trigger else None)
+        self._run.start()
 
     def _divide_groups(self) -> None:
         """Queries of one group whose states are of different moments get groups of their own until they have caught up."""
@@ -135,6 +142,8 @@ class Pipeline:
     def join(self) -> None:
         """Let the queries that wait join the run."""
         waiting = [query for query in self.queries.values() if query.goes_on is not None]
+        for query in waiting:
+            query.number, query.joined = next(self._numbers), False
         tables: dict[str, Tables] = {}
         for query in waiting:
             if query.tables is not None:
@@ -189,17 +198,25 @@ class Pipeline:
     def save(self) -> bool:
         """Save the states of all queries now. Returns whether that was done."""
         before = self._saves
-        return self._ask_for(_save(), lambda: self._saves > before)
+        self._tell(_save())
+        return self._wait(lambda: self._saves > before, PATIENCE)
 
-    def analysis(self, name: str) -> str:
-        """The plan of a query with the work of each operator."""
+    def ask_analysis(self, query: PipelineQuery) -> Callable[[], str]:
+        """Ask for the plan of a query with the work of each operator. The result waits for it, in whatever thread."""
         from nilometer.spark.shared.changes import Analyze
 
-        self._analyses.pop(name, None)
-        if not self._ask_for(Analyze(name), lambda: name in self._analyses):
-            raise ConfigurationError(f"pipeline '{self.name}' does not run now", hint="ask again later")
-        way = f"-- pipeline {self.name}, {len(self.queries)} queries; the last round ran in the {self.way}"
-        return f"{way}\n{self._analyses.pop(name)}"
+        before = self._analyses.get(query.name)
+        self._tell(Analyze(query.name))
+
+        def answer() -> str:
+            if not self._wait(lambda: self._analyses.get(query.name) is not before, PATIENCE):
+                raise ConfigurationError(f"pipeline '{self.name}' does not run now", hint="ask again later")
+            way = (
+                f"-- pipeline {self.name}, {len(self.queries)} queries; the last round ran in the {self.way}"
+            )
+            return f"{way}\n{self._analyses[query.name]}"
+
+        return answer
 
     def refresh(self, query: PipelineQuery, now: int) -> None:
         """Let a query meet the tables that have changed. It is halted for two rounds (pipeline_tables.py)."""
@@ -216,39 +233,47 @@ class Pipeline:
             self._run.tell(Hold(query.name))
 
     def leave(self, query: PipelineQuery) -> None:
-        """A query stops, after everything that it has answered is committed."""
+        """A query stops, after everything that it has answered is committed.
+
+        The loop waits for the round in which it leaves, but not for long, and only once for a round that hangs. Without that
+        round the query stops as in a crash: at its last commit, with the last saved state. Rounds that come later do not
+        concern it any more.
+        """
+        commits = self._commits()
+        self._tell_leave(query)
+        if query.failure is None and self._hung != self.rounds:
+            done = self._wait(lambda: query.left or query.failure is not None, LEAVE_PATIENCE)
+            self._hung = -1 if done else self.rounds
+        with commits.lock:
+            if query.failure is not None:
+                commits.queries.pop(query.key, None)
+            elif not query.left:
+                self._leave_as_it_stands(query)
+            self.queries.pop(query.name, None)
+        self._analyses.pop(query.name, None)
+
+    def _leave_as_it_stands(self, query: PipelineQuery) -> None:
         commits, standing = self._commits(), query.opened.standing
-        if query.failure is not None:
-            self._tell_leave(query.name)
-            commits.queries.pop(query.key, None)
-        elif self._take_out(query) is None:
-            with commits.lock:
-                commits.leave(standing, standing.place.ledger, None)
-        self.queries.pop(query.name, None)
+        at, ledger = self.offsets.get(query.group), standing.place.ledger
+        if at is not None:
+            # The books are those at these offsets, and what has no answers is not committed at once.
+            commits.commit({query.group: at}, {}, self._clock(), at_once=True)
+            ledger = query.ledger
+        commits.leave(standing, ledger, None)
 
-    def _take_out(self, query: PipelineQuery) -> Left | None:
-        """Let a query leave the run. Returns what it has left; None if there is no run."""
-        self._left.pop(query.name, None)
-        self._tell_leave(query.name)
-        self._wait(lambda: query.name in self._left)
-        return self._left.pop(query.name, None)
-
-    def _tell_leave(self, name: str) -> None:
+    def _tell_leave(self, query: PipelineQuery) -> None:
         from nilometer.spark.shared.changes import Leave
 
-        if self.active:
-            assert self._run is not None
-            self._run.tell(Leave(name))
+        self._tell(Leave(query.name, query.number))
 
-    def _ask_for(self, change: Change, done: Callable[[], bool]) -> bool:
+    def _tell(self, change: Change) -> None:
         if self.active:
             assert self._run is not None
             self._run.tell(change)
-        return self._wait(done)
 
-    def _wait(self, done: Callable[[], bool]) -> bool:
+    def _wait(self, done: Callable[[], bool], patience: float) -> bool:
         """Wait for a round. Called without the lock of the commits, which the round needs."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + patience
         with self._told:
             while not done() and self.active and time.monotonic() < deadline:
                 self._told.wait(0.2)
@@ -263,28 +288,31 @@ class Pipeline:
             if commits.trouble is not None:
                 commits.retry()
             now = self._clock()
+            for name, number in result.joined.items():
+                if name in self.queries and self.queries[name].number == number:
+                    self.queries[name].joined = True
             self._note_failures(result)
             for small, large in result.merged:
                 for query in self.queries.values():
                     if query.group == small:
                         commits.move(query.opened.standing, large)
                         query.group = large
-            for name in [one for one in result.left if one in self.queries]:
-                commits.commit(result.offsets, {}, now, at_once=True)
-                standing, left = self.queries[name].opened.standing, result.left[name]
-                if left.state is None:
-                    commits.leave(standing, standing.place.ledger, None)
-                else:
-                    panes, ledger = left.state
-                    commits.leave(standing, ledger, _as_is(panes))
+            for name, left in result.left.items():
+                leaving = self.queries.get(name)
+                if leaving is not None and leaving.number == left.number and not leaving.left:
+                    commits.commit(result.offsets, {}, now, at_once=True)
+                    leaving.left, standing = True, leaving.opened.standing
+                    panes, ledger = (None, standing.place.ledger) if left.state is None else left.state
+                    commits.leave(standing, ledger, None if panes is None else _as_is(panes))
             answers = {}
             for name, rows in result.answers.items():
-                found = self.queries.get(name)
+                found = self._known(name)
                 if found is not None and found.failure is None:
                     answers[found.key] = rows, result.books[name]
             for name, lines in result.letters.items():
-                if name in self.queries and lines:
-                    self.queries[name].dead = str(lines[-1]["reason"])
+                found = self._known(name)
+                if found is not None and lines:
+                    found.dead = str(lines[-1]["reason"])
                     write_lines(self._directory, name, lines)
             commits.commit(
                 result.offsets, answers, now, at_once=bool(answers or result.left or result.panes is not None)
@@ -294,30 +322,34 @@ class Pipeline:
             self._note(result)
             if result.panes is not None:
                 keyed = {
-                    self.queries[name].key: panes
+                    known.key: panes
                     for name, panes in result.panes.items()
-                    if name in self.queries
+                    if (known := self._known(name)) is not None
                 }
                 books = {
-                    self.queries[name].key: book
+                    known.key: book
                     for name, book in result.books.items()
-                    if name in self.queries
+                    if (known := self._known(name)) is not None
                 }
                 commits.checkpoint(keyed, books, now)
                 self._saved_at, self._moved_since_save = now, False
         for name, frontier in result.frontiers.items():
-            found = self.queries.get(name)
+            found = self._known(name)
             if found is not None and found.tables is not None:
                 found.tables.note(frontier)
         with self._told:
-            self._left |= result.left
-            self._analyses |= result.analyses
+            self._analyses |= {name: text for name, text in result.analyses.items() if self._known(name)}
             self._saves += result.panes is not None
             self._told.notify_all()
         due = self._moved_since_save and abs(now - self._saved_at) >= CHECKPOINT_EVERY
         if (due or self._made_again) and self._run is not None:
             self._saved_at, self._made_again = now, False
             self._run.tell(_save())
+
+    def _known(self, name: str) -> PipelineQuery | None:
+        """The query that a result speaks of: not one of an earlier query of this name."""
+        query = self.queries.get(name)
+        return query if query is not None and query.joined and not query.left else None
 
     def changed(self) -> set[str]:
         """The queries with news since the last call."""
@@ -328,14 +360,14 @@ class Pipeline:
     def _note_failures(self, result: RoundResult) -> None:
         commits = self._commits()
         for name, error in result.failures.items():
-            query = self.queries.get(name)
+            query = self._known(name)
             if query is not None:
                 query.ledger = result.books.get(name, query.ledger)
                 commits.fail(query.opened.standing, commits.committed(query.group))
                 query.failure = error
                 with self._told:
                     self._changed.add(name)
-                self._tell_leave(name)
+                self._tell_leave(query)
 
     def _note(self, result: RoundResult) -> None:
         """Note what the station shows."""
@@ -344,7 +376,7 @@ class Pipeline:
         for spent in result.spent:
             self.dear = self.dear or dearest(spent.times, spent.busy, spent.elapsed)
         for name, ledger in result.books.items():
-            query = self.queries.get(name)
+            query = self._known(name)
             if query is not None and query.failure is None:
                 query.ledger, query.watermark = ledger, result.watermarks.get(name)
                 query.work = result.works.get(name, query.work)
@@ -355,7 +387,7 @@ class Pipeline:
                     query.taking = False
                     self._commits().discount(query.opened.standing, ledger)
         for name, rows in result.answers.items():
-            query = self.queries.get(name)
+            query = self._known(name)
             if query is not None and query.failure is None:
                 # Before the offsets: another thread that sees the offsets also finds the rows.
                 query.fresh.extend(rows)
@@ -368,9 +400,10 @@ class Pipeline:
         self.offsets |= result.offsets
         if result.panes is not None:
             for name, panes in result.panes.items():
-                if name in self.queries:
+                query = self._known(name)
+                if query is not None:
                     sizes = [len(pane) for part in panes.values() for pane in part.values()]
-                    self.queries[name].state = len(sizes), sum(sizes)
+                    query.state = len(sizes), sum(sizes)
 
 
 def _as_is(panes: Panes) -> Callable[[], Panes]:
@@ -403,10 +436,16 @@ def _joins(queries: Iterable[PipelineQuery], tables: Mapping[str, Tables]) -> li
             sensors = {
                 key: tuple(query.query.extents.sensors(stream)) for key, stream in query.streams.items()
             }
-            panes = query.goes_on[0]
-            members.append(
-                Member(query.name, query.query.physical, sensors, panes, skips=not query.stops, tables=first)
+            member = Member(
+                query.name,
+                query.query.physical,
+                sensors,
+                query.goes_on[0],
+                skips=not query.stops,
+                tables=first,
+                number=query.number,
             )
+            members.append(member)
         streams = dict(together[0].streams)
         found.append(Join(number, streams, tuple(members), state_at, committed, versions))
     return found

@@ -49,6 +49,12 @@ class PipelineQuery:
     """The stored tables that it joins; None: it joins none."""
     taking: bool = False
     """Whether it is a new version with a state whose readings are in the books of the versions before."""
+    number: int = 0
+    """Tells it from earlier queries of its name in the same run."""
+    joined: bool = False
+    """Whether the run has taken it up. What it says of this name before is of an earlier query."""
+    left: bool = False
+    """Whether its last round is committed."""
     behind: bool = False
     """Whether it reads again what it has answered."""
     fresh: deque[Rows] = field(default_factory=deque)
@@ -99,6 +105,6 @@ class PipelineQuery:
             self.ledger, self.rows, self.pipeline.rounds, took, watermark, lag, self.state[1], self.state[0]
         )
 
-    def analysis(self) -> str:
-        """The plan with the work of each operator since the pipeline began."""
-        return self.pipeline.analysis(self.name)
+    def ask_analysis(self) -> Callable[[], str]:
+        """Ask for the plan with the work of each operator since the pipeline began. The result waits for it."""
+        return self.pipeline.ask_analysis(self)

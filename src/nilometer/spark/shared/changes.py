@@ -38,7 +38,7 @@ Panes = Mapping[str, dict[str, bytes]]
 class Member:
     """A standing query. `sensors` are the declared ones of its streams, by lower-case name. `panes` is its state, if it
     has one. `skips`: rows without a value are set aside, and do not stop it. `tables` are the first versions of the stored
-    tables that it joins, by lower-case name."""
+    tables that it joins, by lower-case name. `number` tells it from earlier queries of the same name."""
 
     name: str
     plan: physical.Node
@@ -46,6 +46,7 @@ class Member:
     panes: Panes | None = None
     skips: bool = True
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,10 @@ class Join:
 
 @dataclass(frozen=True)
 class Leave:
-    """A query stops. The result of the round holds its state."""
+    """The member of that name and number stops. The result of the round holds its state."""
 
     name: str
+    number: int = 0
 
 
 @dataclass(frozen=True)

@@ -82,10 +82,11 @@ class GraphFlow:
         cache: dict[Piece, list[Entry]] = {}
         for change in round_.changes:
             match change:
-                case Join():
+                case Join(members=members):
                     self._join(change)
-                case Leave(name=name):
-                    self._leave(name, result, round_.behind)
+                    result.joined |= {one.name: one.number for one in members if one.name in self._members}
+                case Leave():
+                    self._leave(change, result, round_.behind)
                 case Analyze(name=name):
                     if self._runs(name):
                         result.analyses[name] = self._of[name].analysis(name)
@@ -190,12 +191,15 @@ class GraphFlow:
         flow.number = base.number
         return flow
 
-    def _leave(self, name: str, result: RoundResult, behind: Container[int]) -> None:
+    def _leave(self, change: Leave, result: RoundResult, behind: Container[int]) -> None:
+        name = change.name
+        if name not in self._members or self._members[name].number != change.number:
+            return
         if self._runs(name):
-            if self._group_of(name) in behind:
-                result.left[name] = Left(None)
-            else:
-                result.left[name] = Left((self._of[name].snapshot(name), self._of[name].ledger(name)))
+            state = None
+            if self._group_of(name) not in behind:
+                state = self._of[name].snapshot(name), self._of[name].ledger(name)
+            result.left[name] = Left(change.number, state)
             result.divided |= {name} if self._is_divided(self._members[name]) else set()
         self._forget(name)
 

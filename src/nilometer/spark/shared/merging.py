@@ -28,6 +28,7 @@ def merged(results: Sequence[RoundResult]) -> RoundResult:
         whole.failures |= result.failures
         whole.analyses |= {name: text for name, text in result.analyses.items() if name not in whole.analyses}
         whole.watermarks |= result.watermarks
+        whole.joined |= result.joined
         whole.frontiers |= result.frontiers  # the doors of every part see all rows
         for name, rows in result.answers.items():
             answers.setdefault(name, []).append(rows)

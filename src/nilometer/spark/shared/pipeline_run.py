@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 Take = Callable[[RoundResult], None]
+TAKES_CHANGES = 0.1
+"""Spark asks for a round so many seconds after it asked for the last one, if not sooner: queries come and go at once. The
+planner keeps the longer interval between two rounds that read (round_planner.py)."""
 SOON = 0.005
 """How many seconds the owner waits before it asks Spark again whether the tasks of a round are done."""
 PROGRESS = {
@@ -39,7 +42,8 @@ _REGISTERED: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
 
 class PipelineRun:
     """A run. `folder` is its own, and is deleted with it; all machines see it. A round of several parts with `task_rows`
-    readings or more is run in tasks; None: if that is expected to be faster (way_costs.py)."""
+    readings or more is run in tasks; None: if that is expected to be faster (way_costs.py). What is new is read every
+    `trigger` seconds; 0: as soon as it is there."""
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class PipelineRun:
         parts: int,
         take: Take,
         task_rows: int | None = None,
+        trigger: float = 0.0,
     ) -> None:
         require_driver(session, "a query whose answers come to this process")
         self._session = session
@@ -62,7 +67,9 @@ class PipelineRun:
             "max_rows": str(max_rows),
             "parts": str(parts),
             "task_rows": "" if task_rows is None else str(task_rows),
+            "trigger": str(trigger),
         }
+        self._trigger = trigger
         self._take = take
         self._query: StreamingQuery | None = None
         self._failure: NilometerError | None = None
@@ -76,7 +83,7 @@ class PipelineRun:
         """Let the next round take a change up."""
         self._changes.add(change)
 
-    def start(self, trigger: str | None) -> None:
+    def start(self) -> None:
         """Begin."""
         from nilometer.spark.shared.round_source import NAME, RoundSource
 
@@ -88,8 +95,8 @@ class PipelineRun:
         writer = frame.writeStream.format("noop").outputMode("append").queryName(self._name)
         writer = writer.option("checkpointLocation", (self._folder / "checkpoint").absolute().as_uri())
         writer = writer.options(**PROGRESS)
-        if trigger is not None:
-            writer = writer.trigger(processingTime=trigger)
+        if self._trigger:
+            writer = writer.trigger(processingTime=f"{min(self._trigger, TAKES_CHANGES)} seconds")
         self._query = writer.start()
         self._thread.start()
 

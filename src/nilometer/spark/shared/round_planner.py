@@ -4,11 +4,14 @@ A group stands at one place of its streams' logs. Groups that come to the same p
 that is behind has a group of its own and holds up nobody: each group reads up to `max_rows` rows in a round. So does a group
 whose states are older than its last commit: it reads again up to there, and then goes on. A group whose query waits for a
 version of a table reads nothing.
+
+Changes take effect in the next round. What is new is read when the interval of the trigger is over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,12 +25,13 @@ from nilometer.spark.shared.rounds import Round, Stretch
 
 @dataclass
 class _Group:
-    """Queries at one place of the logs. `until`: they read again up to their last commit; None: they have come there."""
+    """Queries at one place of the logs: their numbers, by name. `until`: they read again up to their last commit; None: they
+    have come there."""
 
     number: int
     admission: Admission
     places: Places
-    members: set[str]
+    members: dict[str, int]
     until: Mapping[str, Offset] | None
     apart: bool = False
     held: bool = False
@@ -47,12 +51,23 @@ class _Group:
 
 
 class RoundPlanner:
-    """Makes one round after the other. `place` is the data directory (or URL), `folder` that of the run."""
+    """Makes one round after the other. `place` is the data directory (or URL), `folder` that of the run. `trigger`: seconds
+    from one round that reads what is new to the next."""
 
-    def __init__(self, place: str, folder: Path, max_rows: int) -> None:
+    def __init__(
+        self,
+        place: str,
+        folder: Path,
+        max_rows: int,
+        trigger: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._logs = LogDirectory(place)
         self._changes = ChangeReader(folder)
         self._max_rows = max_rows
+        self._trigger, self._clock = trigger, clock
+        self._interval: float | None = None
+        """The number of the last interval in which something new was looked for."""
         self._groups: dict[int, _Group] = {}
         self._put_off: list[Hold] = []
         """Only a query that has read again up to its last commit knows how far it has answered."""
@@ -87,9 +102,10 @@ class RoundPlanner:
             behind |= self._behind  # also of a query that comes and leaves in this round
         # A round with changes reads nothing: the states and books that it gives are those at the places before it.
         if not changes:
+            due = self._due()
             for group in self._groups.values():
                 try:
-                    stretches += self._read(group)
+                    stretches += self._read(group, due=due)
                 except DataError as error:
                     unread[group.number] = error
             behind = self._behind
@@ -103,6 +119,13 @@ class RoundPlanner:
         offsets = {number: at for number, at in offsets.items() if number not in dict(merged)}
         return Round(self.number + 1, tuple(changes), tuple(stretches), offsets, merged, unread, behind)
 
+    def _due(self) -> bool:
+        """Whether to look for something new: once in each interval."""
+        if not self._trigger:
+            return True
+        before, self._interval = self._interval, self._clock() // self._trigger
+        return self._interval != before
+
     @property
     def _behind(self) -> frozenset[int]:
         return frozenset(group.number for group in self._groups.values() if group.until is not None)
@@ -114,7 +137,8 @@ class RoundPlanner:
         if isinstance(change, Leave):
             self._put_off = [hold for hold in self._put_off if hold.name != change.name]
             for group in list(self._groups.values()):
-                group.members.discard(change.name)
+                if group.members.get(change.name) == change.number:
+                    del group.members[change.name]
                 if not group.members:
                     del self._groups[group.number]
         if isinstance(change, Hold | Refresh):
@@ -127,15 +151,15 @@ class RoundPlanner:
                 change.group,
                 Admission(change.streams, logs),
                 Places.at(change.state_at),
-                {member.name for member in change.members},
+                {member.name: member.number for member in change.members},
                 change.committed,
                 change.apart,
             )
 
-    def _read(self, group: _Group) -> list[Stretch]:
-        """What a group reads in this round."""
+    def _read(self, group: _Group, *, due: bool) -> list[Stretch]:
+        """What a group reads in this round. What it reads again waits for nothing."""
         again = group.until is not None
-        if group.held and not again:
+        if not again and (group.held or not due):
             return []
         end = group.admission.latest(group.places, self._max_rows, group.until)
         if end == group.places:

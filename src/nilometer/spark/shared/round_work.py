@@ -54,8 +54,8 @@ class RoundTask:
 
 
 class RoundWork:
-    """The rounds of one run. The options: `place`, the data directory; `folder`, that of the run; `max_rows`; `parts`;
-    `task_rows` (empty: the costs decide, way_costs.py)."""
+    """The rounds of one run. The options: `place`, the data directory; `folder`, that of the run; `max_rows`; `trigger`, in
+    seconds; `parts`; `task_rows` (empty: the costs decide, way_costs.py)."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._place, self._folder = options["place"], Path(options["folder"])
@@ -63,7 +63,9 @@ class RoundWork:
         self._costs = WayCosts(self._parts, int(options["task_rows"]) if options["task_rows"] else None)
         self._elsewhere: dict[int, int] = {}
         """The last rounds that were run in tasks and are not measured yet, with their readings."""
-        self._planner = RoundPlanner(self._place, self._folder, int(options["max_rows"]))
+        self._planner = RoundPlanner(
+            self._place, self._folder, int(options["max_rows"]), float(options["trigger"])
+        )
         self._base = self._base_before = 0
         self._rounds: list[Round] = []
         self._calm = CALM

@@ -52,8 +52,9 @@ class Round:
 @dataclass(frozen=True)
 class Left:
     """A query that has left, with its state and its books. None: it was behind, so the commit log has its books, and its
-    last saved state stays."""
+    last saved state stays. `number` is that of the member (changes.py)."""
 
+    number: int
     state: tuple[Panes, QueryLedger] | None
 
 
@@ -82,6 +83,8 @@ class RoundResult:
         The errors that stopped queries. What these answered in the round does not count.
     letters
         Lines about the rows that queries have set aside.
+    joined
+        The numbers of the queries that have joined.
     left
         The queries that have left.
     panes
@@ -110,6 +113,7 @@ class RoundResult:
     watermarks: dict[str, int | None] = field(default_factory=dict)
     failures: dict[str, NilometerError] = field(default_factory=dict)
     letters: dict[str, tuple[dict[str, object], ...]] = field(default_factory=dict)
+    joined: dict[str, int] = field(default_factory=dict)
     left: dict[str, Left] = field(default_factory=dict)
     panes: dict[str, Panes] | None = None
     frontiers: dict[str, int | None] = field(default_factory=dict)

@@ -97,7 +97,7 @@ class OurQuery:
 
     def start(self) -> None:
         """Start the query."""
-        self._run.start(None)
+        self._run.start()
 
     def catch_up(self) -> None:
         """Wait until it has answered for everything that is in the logs now."""
