@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from nilometer.live.outside import Outside
 from nilometer.live.standing import result_log, result_logs, runner_of
 from nilometer.live.starts import BEGINNING
 from nilometer.live.station import Station
+from nilometer.log.results.shared_log import LEFT, index_of_files
 from nilometer.types import MINUTE
 
 START = 1_767_225_600_000_000
@@ -224,3 +226,30 @@ def test_a_crash_leaves_joins_of_tables_complete(tmp_path: Path) -> None:
         station.abandon()
     run(database, tmp_path / "crashed")
     assert answers(database) == answers(expected)
+
+
+def test_a_line_that_moves_a_query_is_written_with_the_offsets_of_its_new_group(tmp_path: Path) -> None:
+    """Another thread may commit between `set_apart` and the first commit of the new group, and the process may die then."""
+    database = field(tmp_path)
+    with Station(database, tmp_path) as station:
+        install(database, station)
+        station.run(lambda: False)
+        commits = station._shared.commits
+        moved, stopped = commits.queries["q0"], commits.queries["q1"]
+        group = moved.place.group
+        read = dict(commits.committed(group))
+        commits.set_apart(moved, commits.log.begin_group(), read)
+        commits.fail(stopped, read)
+        commits.move(stopped, group + 1)  # its group goes on as part of another
+        further = {"air": replace(read["air"], number=read["air"].number + 1)}
+        commits.commit({group: further}, {}, station.clock(), at_once=True)
+        index = index_of_files(commits.log.files)
+        places = {name: index.place(name) for name in ("q0", "q1", "q2")}
+        station.abandon()
+    assert {name: place and place.offsets for name, place in places.items()} == {
+        "q0": read,
+        "q1": read,
+        "q2": further,
+    }
+    assert places["q1"] is not None
+    assert places["q1"].group == LEFT

@@ -73,6 +73,8 @@ class SharedQuery:
     stopped meanwhile."""
     layout: str = ""
     changed: str = ""
+    stopped: bool = False
+    """Whether an error has stopped it."""
     displaced: Line | None = None
     """The record about the query that was due before it joined."""
 
@@ -363,12 +365,15 @@ class SharedCommits:
     def fail(self, query: SharedQuery, offsets: Offsets) -> None:
         """An error stopped the query. It stays at its last commit, so that it meets the error again if it is
         started again unchanged."""
+        query.stopped = True
         self._pending[query.key] = Line(query.place, (), LEFT, None, about=True, offsets=offsets)
 
     @_exclusive
     def move(self, query: SharedQuery, group: int) -> None:
-        """The query goes on in another group, at the same offsets."""
-        self._pending[query.key] = Line(query.place, (), group, None)
+        """The query goes on in another group, at the same offsets. One that an error has stopped stays at its last commit."""
+        if not query.stopped:
+            pending = self._pending.get(query.key, Line(query.place))
+            self._pending[query.key] = pending._replace(group=group)
 
     @_exclusive
     def note_trimmed(self, query: SharedQuery, readings: int) -> None:
@@ -407,6 +412,10 @@ class SharedCommits:
         if not answers and not self._pending and not at_once and abs(now - self._committed_at) < COMMIT_EVERY:
             return False
         lines = dict(self._pending)
+        # A line that moves a query to a new group says nothing without the offsets of that group.
+        for line in self._pending.values():
+            if line.group is not None and line.group >= 0 and line.group not in self.log.index.groups:
+                moved.setdefault(line.group, self._committed[line.group])
         for key, (frames, ledger) in answers.items():
             before = lines.get(key)
             if before is None:
@@ -431,8 +440,7 @@ class SharedCommits:
     def begin(self, now: int) -> None:
         """Record the queries that have joined, before they read anything."""
         if self._pending:
-            groups = {n: at for n, at in self._committed.items() if n not in self.log.index.groups}
-            self.commit(groups, {}, now, at_once=True)
+            self.commit({}, {}, now, at_once=True)
 
     def _write(self, groups: Mapping[int, Offsets], lines: Iterable[Line]) -> bool:
         try:

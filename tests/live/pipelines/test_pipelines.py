@@ -417,6 +417,37 @@ def test_a_query_that_holds_up_the_others_gets_a_pipeline_of_its_own(
     assert any(times.get("before") for times in seen)
 
 
+@pytest.mark.parametrize("last", ["main", "before"])
+def test_a_kill_after_a_pipeline_was_divided_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    """The two pipelines stand at different places. The last commit before the kill is of one or the other."""
+    monkeypatch.setattr("nilometer.spark.shared.graph_flow.LOOK_AFTER", 0)
+    monkeypatch.setattr(
+        "nilometer.live.pipelines.pipeline.dearest",
+        lambda times, _busy, _elapsed: "before" if {"hot", "before"} <= times.keys() else None,
+    )
+    names = ["hot", "before"]
+    database = field(tmp_path, names)
+    write(tmp_path, 0, 30)
+    station = Station(database, tmp_path)
+    Roster(station, database.catalog.queries(), on="spark").begin()
+    for _ in range(8):
+        station.step()
+    RUNS[0].pump(1)
+    station.step()
+    main, apart = RUNS
+    main.pump()
+    if last == "before":
+        apart.pump(1)
+    ends = [dict(station.reports.offsets(name)) for name in names]
+    assert ends[0] != ends[1]
+    station.abandon()
+    RUNS.clear()
+    life(database, tmp_path)
+    check(database, names)
+
+
 def test_a_query_may_have_a_pipeline_of_its_own(tmp_path: Path) -> None:
     database = field(tmp_path, ["hot", "means"])
     with (tmp_path / "nilometer.toml").open("a") as file:

@@ -115,7 +115,7 @@ class Pipeline:
             self.settings.trigger,
         )
         for query in self.queries.values():
-            if query.goes_on is None:
+            if query.goes_on is None and query.failure is None:
                 found = self._commits().recovered(
                     query.opened.standing, version_of(query.query, on_spark=True)
                 )
@@ -127,17 +127,38 @@ class Pipeline:
 
     def _divide_groups(self) -> None:
         """Queries of one group whose states are of different moments get groups of their own until they have caught up."""
-        commits, first = self._commits(), dict[int, object]()
-        others: dict[tuple[int, object], int] = {}
+        first: dict[int, object] = {}
+        others: dict[tuple[int, object], list[PipelineQuery]] = {}
         for query in self.queries.values():
-            assert query.goes_on is not None
-            at = tuple(sorted(query.goes_on[1].items()))
-            if first.setdefault(query.group, at) != at:
-                key = query.group, at
-                if key not in others:
-                    others[key] = commits.log.begin_group()
-                query.group = others[key]
-                commits.set_apart(query.opened.standing, query.group, query.goes_on[2])
+            if query.goes_on is not None:
+                at = tuple(sorted(query.goes_on[1].items()))
+                if first.setdefault(query.group, at) != at:
+                    others.setdefault((query.group, at), []).append(query)
+        for together in others.values():
+            self._begin_group(together)
+
+    def take_over(self, moving: Iterable[PipelineQuery]) -> None:
+        """Queries of another pipeline go on in this one; neither runs. They get groups of their own: a group's offsets in the
+        commit log are those of all its queries, so two runs must never commit the same group."""
+        groups: dict[int, list[PipelineQuery]] = {}
+        for query in moving:
+            del query.pipeline.queries[query.name]
+            self.queries[query.name] = query
+            query.pipeline = self
+            if query.failure is None:
+                groups.setdefault(query.group, []).append(query)
+        for together in groups.values():
+            self._begin_group(together)
+
+    def _begin_group(self, queries: Iterable[PipelineQuery]) -> None:
+        """Give queries of one group a new one, at the same offsets. The next commit, whoever makes it, records that."""
+        commits = self._commits()
+        with commits.lock:
+            number = commits.log.begin_group()
+            for query in queries:
+                self.offsets[number] = commits.committed(query.group)
+                commits.set_apart(query.opened.standing, number, self.offsets[number])
+                query.group = number
 
     def join(self) -> None:
         """Let the queries that wait join the run."""

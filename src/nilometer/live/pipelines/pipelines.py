@@ -8,6 +8,7 @@ is much dearer than the others gets a pipeline of its own, and falls behind alon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -327,17 +328,17 @@ class Pipelines:
         name, pipeline.dear = pipeline.dear, None
         query = pipeline.queries.get(name or "")
         if query is not None and query.failure is None and len(pipeline.queries) > 1:
-            pipeline.stop()
             why = "it is much dearer than the others, and has a pipeline of its own"
             self._divide(pipeline, [query], why)
 
     def _divide(self, pipeline: Pipeline, moving: Sequence[PipelineQuery], why: str) -> None:
-        """Let some queries of a pipeline, which does not run, go on in another."""
-        other = self._pipeline(f"{pipeline.name}-{1 + len(self._pipelines)}", pipeline.settings)
+        """Let some queries of a pipeline go on in another."""
+        pipeline.stop()  # a round that is being taken is still for all of them
+        names = (f"{pipeline.name}-{number}" for number in count(2))
+        name = next(name for name in names if name not in self._pipelines)
+        other = self._pipeline(name, pipeline.settings)
+        other.take_over(moving)
         for query in moving:
-            del pipeline.queries[query.name]
-            other.queries[query.name] = query
-            query.pipeline = other
             query.live.apart = why
         pipeline.tries = 0
         pipeline.start()
