@@ -51,6 +51,10 @@ class Recovered:
         """The number of the last commit."""
         return self.last.number
 
+    def has_state_of(self, layout: str, fits: Callable[[Panes], bool]) -> bool:
+        """Whether the panes are a state of the plan with this layout. If not, the state is made again from the logs."""
+        return self.layout in ("", layout) and fits(self.panes)
+
     def at(self, stands: Offsets) -> Recovered:
         """The same, for a query that stands there: a new version may read other streams than the last commit did."""
         return self if stands == self.committed else replace(self, committed=stands)

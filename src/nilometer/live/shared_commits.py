@@ -217,11 +217,14 @@ class SharedCommits:
         )
 
     @_exclusive
-    def recovered(self, query: SharedQuery, meaning: Version) -> Recovered:
-        """Where a query that runs would go on after a crash now."""
+    def recovered(self, query: SharedQuery, meaning: Version, fits: Callable[[Panes], bool]) -> Recovered:
+        """Where a query that runs would go on after a crash now. `fits` says whether a state is one of its host."""
         place = self.log.index.place(query.key)
         assert place is not None, "a query that has not joined"
-        return self._recover(place, meaning)
+        found = self._recover(place, meaning)
+        if found.has_state_of(query.layout, fits):
+            return found
+        return replace(found, panes={}, start=place.began)
 
     def _recover(self, place: RecordPlace, meaning: Version) -> Recovered:
         last = place.commit

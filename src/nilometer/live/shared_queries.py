@@ -198,9 +198,8 @@ class SharedQueries:
             found = new_state(state, standing.recovered, before, query.physical, same_state=usable, logs=logs)
             standing.take_state(found.found)
             told = f"; {found.told}"
-        elif standing.recovered is not None and (
-            standing.recovered.layout not in ("", standing.layout)
-            or not fitting(standing.recovered.panes, query.physical, self._extents)
+        elif standing.recovered is not None and not standing.recovered.has_state_of(
+            standing.layout, lambda panes: fitting(panes, query.physical, self._extents)
         ):
             standing.forget_state()
         recovered = standing.recovered

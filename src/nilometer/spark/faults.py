@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import nilometer.errors
+from nilometer.dataflow.failures import Caught, failure_of
 from nilometer.errors import NilometerError
 
 _MARK = re.compile(r"nilometer-error\(([A-Za-z0-9+/=]+)\)")
@@ -28,14 +29,25 @@ class CarriedError(Exception):
 
 
 @contextmanager
-def carried() -> Iterator[None]:
-    """Wraps code that runs in a worker."""
+def carried(where: str | None = None) -> Iterator[None]:
+    """Wraps code that runs in a worker. With `where`, also a bug there is one of our errors, and not taken for trouble of
+    Spark's, which passes. What the system refuses, such as space on a disk, stays as it is."""
     try:
         yield
     except NilometerError as error:
-        whole = [type(error).__name__, error.message, error.detail, error.hint]
-        mark = b64encode(json.dumps(whole).encode()).decode()
-        raise CarriedError(f"{error.message} nilometer-error({mark})") from error
+        raise _with_mark(error) from error
+    except (OSError, CarriedError):
+        raise
+    except Caught as error:
+        if where is None:
+            raise
+        raise _with_mark(failure_of(error, where)) from error
+
+
+def _with_mark(error: NilometerError) -> CarriedError:
+    whole = [type(error).__name__, error.message, error.detail, error.hint]
+    mark = b64encode(json.dumps(whole).encode()).decode()
+    return CarriedError(f"{error.message} nilometer-error({mark})")
 
 
 def found_in(text: str) -> NilometerError | None:

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from nilometer.errors import NilometerError
-from nilometer.spark.faults import CarriedError, found_in
+from nilometer.spark.faults import CarriedError, carried, found_in
 from nilometer.spark.shared.changes import Change, ChangeWriter
 from nilometer.spark.shared.pipeline_run import Take
-from nilometer.spark.shared.round_work import _FLOWS, RoundWork, run_and_leave, take_result
+from nilometer.spark.shared.round_work import _FLOWS, WHERE, RoundWork, run_and_leave, take_result
 from nilometer.spark.shared.rounds import RoundResult
 
 RUNS: list[InProcessRun] = []
@@ -80,7 +80,8 @@ class InProcessRun:
                 most -= 1
                 tasks = self.work.tasks(number)
                 for task in pickle.loads(pickle.dumps(tasks)):
-                    run_and_leave(task)
+                    with carried(WHERE):
+                        run_and_leave(task)
                 if tasks and number % 5 == 4:
                     _FLOWS.clear()  # as if other processes ran the next tasks
                 self._give(number, len(tasks))

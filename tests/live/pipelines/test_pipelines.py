@@ -12,7 +12,7 @@ import pytest
 from live.pipelines.in_process import RUNS, pump, without_spark
 from log.logs import CrashError, FailAt, no_space
 from nilometer.engine import Database, connect
-from nilometer.errors import InternalError, NilometerError, ResourceError
+from nilometer.errors import InternalError, ResourceError
 from nilometer.live.kept_answers import kept_answers
 from nilometer.live.outside import Outside
 from nilometer.live.roster import Roster
@@ -137,6 +137,28 @@ def test_rows_that_are_set_aside_have_no_evaluations_in_any_part(
         answers.append([row for answer in kept_answers(database, "grown", 0) for row in answer.rows])
     assert answers[0], "the first minutes have products that fit"
     assert same_answer(*answers) is None
+
+
+def test_a_state_that_does_not_fit_is_not_taken_by_the_next_run_either(tmp_path: Path) -> None:
+    """With another number of parts the states are made again. Until the first save, the saved ones are still the old ones."""
+    names = ["hot", "means", "lately"]
+    now = [START]
+
+    def clock() -> int:
+        now[0] += MINUTE
+        return now[0]
+
+    database = field(tmp_path, names)
+    write(tmp_path, 0, 12)
+    life(database, tmp_path)
+    write(tmp_path, 12, 12)
+    (tmp_path / "nilometer.toml").write_text("[spark]\nmax_rows = 7\nparts = 2\n")
+    with Station(database, tmp_path, None, Outside(clock=clock)) as station:
+        Roster(station, database.catalog.queries(), on="spark").begin()
+        RUNS[0].failure, RUNS[0].active = ResourceError("an executor is lost"), False
+        station.run(pump)
+        assert not any(live.failure or live.trouble for live in station.queries.values())
+    check(database, names)
 
 
 def test_a_run_has_one_record_for_all_queries(tmp_path: Path) -> None:
@@ -361,10 +383,12 @@ def test_a_query_that_fails_stops_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [InternalError("of no query"), ResourceError(PROCESS_DIED)], ids=["error", "death"]
+    "error",
+    [InternalError("of no query"), ResourceError(PROCESS_DIED), KeyError("source air")],
+    ids=["error", "death", "bug"],
 )
 def test_a_pipeline_that_fails_again_and_again_is_divided(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: NilometerError
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """The query that ruins every run is alone in the end: it stops, or tries on if its process dies. The others lose nothing."""
     run = GraphFlow.run

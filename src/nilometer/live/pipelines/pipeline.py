@@ -116,14 +116,25 @@ class Pipeline:
         )
         for query in self.queries.values():
             if query.goes_on is None and query.failure is None:
-                found = self._commits().recovered(
-                    query.opened.standing, version_of(query.query, on_spark=True)
-                )
-                query.goes_on = found.panes or None, found.start, found.committed
+                query.goes_on = self._by_the_commit_log(query)
         self._divide_groups()
         self._saved_at = self._clock()
         self.join()
         self._run.start()
+
+    def _by_the_commit_log(
+        self, query: PipelineQuery
+    ) -> tuple[Panes | None, Mapping[str, Offset], Mapping[str, Offset]]:
+        """How a query of a run that has ended goes on."""
+        from nilometer.spark.shared.ways import state_fits
+
+        plan, extents = query.query.physical, query.query.extents
+        found = self._commits().recovered(
+            query.opened.standing,
+            version_of(query.query, on_spark=True),
+            lambda panes: state_fits(panes, plan, extents, self.parts),
+        )
+        return found.panes or None, found.start, found.committed
 
     def _divide_groups(self) -> None:
         """Queries of one group whose states are of different moments get groups of their own until they have caught up."""

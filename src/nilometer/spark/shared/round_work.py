@@ -37,6 +37,7 @@ Give = Callable[[int, int], None]
 """Passes a round on to the owner: its number, and in how many tasks it is run."""
 
 TIMES = "times"
+WHERE = "a round of the pipeline"
 CALM = 20
 """After so many small rounds in a row, rounds are run where they are planned again."""
 
@@ -75,7 +76,7 @@ class RoundWork:
         that read nothing, because queries only come, go or are saved, are run at once and given: 30 ms less for each.
         """
         while True:
-            with carried():
+            with carried(WHERE):
                 round_ = self._planner.next()
                 if round_ is None:
                     return start
@@ -87,7 +88,7 @@ class RoundWork:
 
     def tasks(self, number: int) -> list[RoundTask]:
         """Run a round here, or return its tasks."""
-        with carried():
+        with carried(WHERE):
             round_ = self._planner.next()
             if round_ is None or round_.number != number:
                 raise InternalError(f"round {number} is not the next one")
@@ -231,6 +232,6 @@ def read_task(task: RoundTask) -> Iterator[pa.RecordBatch]:
     """Run a task of Spark. Its result is a file, so Spark gets no rows."""
     import pyarrow as pa
 
-    with carried():
+    with carried(WHERE):
         run_and_leave(task)
     yield pa.RecordBatch.from_pydict({"part": []}, schema=pa.schema([("part", pa.int32())]))
