@@ -55,6 +55,12 @@ class Recovered:
         """Whether the panes are a state of the plan with this layout. If not, the state is made again from the logs."""
         return self.layout in ("", layout) and fits(self.panes)
 
+    def within(self, logs: Mapping[str, StreamLog]) -> Recovered:
+        """The same, without the entries that retention was forced to delete: they are skipped."""
+        committed = {key: max(self.committed[key], log.start) for key, log in logs.items()}
+        start = {key: max(min(self.start.get(key, at), at), logs[key].start) for key, at in committed.items()}
+        return replace(self, start=start, committed=committed)
+
     def at(self, stands: Offsets) -> Recovered:
         """The same, for a query that stands there: a new version may read other streams than the last commit did."""
         return self if stands == self.committed else replace(self, committed=stands)

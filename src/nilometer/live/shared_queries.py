@@ -209,7 +209,10 @@ class SharedQueries:
         offsets = {key: max(offset, logs[key].start) for key, offset in offsets.items()}
         state_at = dict(offsets)
         if recovered is not None:
-            state_at = {key: min(recovered.start.get(key, at), at) for key, at in offsets.items()}
+            state_at = {
+                key: max(min(recovered.start.get(key, at), at), logs[key].start)
+                for key, at in offsets.items()
+            }
         return Opened(standing, offsets, state_at, trimmed, told)
 
     def _log(self, stream: Stream) -> StreamLog:

@@ -17,6 +17,8 @@ from nilometer.live.kept_answers import kept_answers
 from nilometer.live.outside import Outside
 from nilometer.live.roster import Roster
 from nilometer.live.station import Station
+from nilometer.live.station_settings import StationSettings
+from nilometer.log import LogSettings
 from nilometer.log.failpoints import Failpoint
 from nilometer.plan.reference import same_answer
 from nilometer.spark.running import PROCESS_DIED
@@ -159,6 +161,65 @@ def test_a_state_that_does_not_fit_is_not_taken_by_the_next_run_either(tmp_path:
         station.run(pump)
         assert not any(live.failure or live.trouble for live in station.queries.values())
     check(database, names)
+
+
+def test_a_query_goes_on_over_logs_that_were_trimmed(tmp_path: Path) -> None:
+    """Its state is made again from what is left, at the start and when the pipeline begins again, and what it has not read is
+    skipped and counted."""
+    names = ["hot", "means", "lately"]
+    now = [START]
+
+    def clock() -> int:
+        now[0] += MINUTE
+        return now[0]
+
+    def station_of(database: Database, folder: Path) -> Station:
+        settings = StationSettings(logging=LogSettings(segment_bytes=1, least_bytes=1))
+        return Station(database, folder, settings, Outside(clock=clock))
+
+    def trim(station: Station) -> int:
+        log = station.logs.log("air")
+        before = log.start.position
+        log.trim(START + 5 * MINUTE, force=True)
+        assert log.start.position > before
+        return log.start.position
+
+    for folder in (whole := tmp_path / "whole", trimmed := tmp_path / "trimmed"):
+        folder.mkdir()
+        database = field(folder, names)
+        for number in range(2):
+            if number and folder == trimmed:
+                (folder / "nilometer.toml").write_text("[spark]\nmax_rows = 7\nparts = 2\n")
+            write(folder, 12 * number, 12)
+            with station_of(database, folder) as station:
+                if number and folder == trimmed:
+                    trim(station)
+                Roster(station, database.catalog.queries(), on="spark").begin()
+                station.run(pump)
+                assert not any(live.failure for live in station.queries.values())
+    for name in names:
+        kept = [
+            [row for answer in kept_answers(connect(folder), name, 0) for row in answer.rows]
+            for folder in (whole, trimmed)
+        ]
+        assert same_answer(*kept) is None, name
+
+    unread = tmp_path / "unread"
+    unread.mkdir()
+    database = field(unread, names)
+    write(unread, 0, 12)
+    with station_of(database, unread) as station:
+        Roster(station, database.catalog.queries(), on="spark").begin()
+        for _ in range(20):
+            station.step()
+        skipped = trim(station)
+        for _ in (1, 2):
+            RUNS[0].failure, RUNS[0].active = ResourceError("an executor is lost"), False
+            for _ in range(3):
+                station.step()
+        station.run(pump)
+        assert {live.trimmed for live in station.queries.values()} == {skipped}
+        assert not any(live.failure or live.trouble for live in station.queries.values())
 
 
 def test_a_run_has_one_record_for_all_queries(tmp_path: Path) -> None:

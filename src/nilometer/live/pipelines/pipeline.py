@@ -24,15 +24,17 @@ from nilometer.live.apart import dearest
 from nilometer.live.dead_letters import write_lines
 from nilometer.live.pipelines.pipeline_query import PipelineQuery
 from nilometer.live.pipelines.pipeline_tables import Tables
-from nilometer.live.standing import CHECKPOINT_EVERY
+from nilometer.live.standing import CHECKPOINT_EVERY, trimmed_of
 from nilometer.live.versions import version_of
-from nilometer.log import Offset
+from nilometer.log import Offset, StreamLog
 from nilometer.log.directory import place_of_logs
 from nilometer.types import MINUTE, SECOND
 
 if TYPE_CHECKING:
     from nilometer.live.checkpoints import Panes
+    from nilometer.live.recovery import Recovered
     from nilometer.live.shared_commits import SharedCommits
+    from nilometer.log import LogDirectory
     from nilometer.spark.settings import SparkSettings
     from nilometer.spark.shared.changes import Change, Join
     from nilometer.spark.shared.pipeline_run import PipelineRun
@@ -52,6 +54,7 @@ class Pipeline:
         self,
         name: str,
         directory: Path,
+        logs: LogDirectory,
         commits: Callable[[], SharedCommits],
         clock: Callable[[], int],
         settings: SparkSettings,
@@ -70,6 +73,7 @@ class Pipeline:
         self.retry_at = 0
         self.tries = 0
         self._directory = directory
+        self._logs = logs
         self._commits = commits
         self._clock = clock
         self.settings = settings
@@ -114,27 +118,42 @@ class Pipeline:
             self.settings.task_rows,
             self.settings.trigger,
         )
-        for query in self.queries.values():
-            if query.goes_on is None and query.failure is None:
-                query.goes_on = self._by_the_commit_log(query)
+        self._recover()
         self._divide_groups()
         self._saved_at = self._clock()
         self.join()
         self._run.start()
 
-    def _by_the_commit_log(
-        self, query: PipelineQuery
-    ) -> tuple[Panes | None, Mapping[str, Offset], Mapping[str, Offset]]:
-        """How a query of a run that has ended goes on."""
+    def _recover(self) -> None:
+        """Find where the queries of a run that has ended go on. They skip what retention was forced to delete meanwhile."""
+        commits, logs = self._commits(), dict[str, StreamLog]()
+        skipped: dict[int, Mapping[str, Offset]] = {}
+        for query in self.queries.values():
+            if query.goes_on is not None or query.failure is not None:
+                continue
+            found = self._recovered(query)
+            for key, stream in query.streams.items():
+                if key not in logs:
+                    logs[key] = self._logs.log(stream).hold()
+            own = {key: logs[key] for key in query.streams}
+            trimmed, found = trimmed_of(found, own), found.within(own)
+            if trimmed.unread:
+                commits.note_trimmed(query.opened.standing, trimmed.unread)
+                query.live.trimmed += trimmed.unread
+                skipped[query.group] = found.committed
+            query.goes_on = found.panes or None, found.start, found.committed
+        if skipped:
+            commits.commit(skipped, {}, self._clock(), at_once=True)
+
+    def _recovered(self, query: PipelineQuery) -> Recovered:
         from nilometer.spark.shared.ways import state_fits
 
         plan, extents = query.query.physical, query.query.extents
-        found = self._commits().recovered(
+        return self._commits().recovered(
             query.opened.standing,
             version_of(query.query, on_spark=True),
             lambda panes: state_fits(panes, plan, extents, self.parts),
         )
-        return found.panes or None, found.start, found.committed
 
     def _divide_groups(self) -> None:
         """Queries of one group whose states are of different moments get groups of their own until they have caught up."""

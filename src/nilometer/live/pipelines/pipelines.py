@@ -171,7 +171,7 @@ class Pipelines:
         if key not in self._pipelines:
             settings = settings or SparkSettings.from_environment(self._directory).of_pipeline(name)
             self._pipelines[key] = Pipeline(
-                key, self._directory, lambda: self._shared.commits, self._clock, settings
+                key, self._directory, self._logs, lambda: self._shared.commits, self._clock, settings
             )
         return self._pipelines[key]
 
