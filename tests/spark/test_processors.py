@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, given, note, settings
 
 import nilometer
 from nilometer.engine import hosts
+from nilometer.engine.spark import job_over_logs, land_query
 from nilometer.errors import BindError, DataError
 from nilometer.plan.reference import same_answer
+from nilometer.spark.faults import CarriedError
 from properties.analytic_queries import analytic_cases
 from properties.random_queries import Case, cases
 from properties.test_delivery_order import LAGGED, WAITING, check_ticks, logs
@@ -82,3 +84,25 @@ def test_what_a_join_sheds_is_counted(host: Any) -> None:
     # Three buckets keep ten rows each, at most; all of the others were given up.
     assert 240 - 30 <= answer.ledgers["a"]["shed"] < 240
     assert answer.ledgers["b"]["shed"] == 0
+
+
+def test_a_checkpoint_that_does_not_say_how_its_state_is_divided_is_refused(tmp_path: Path) -> None:
+    """The previous release wrote such ones, and kept windows without SLIDE in one bucket."""
+    database = nilometer.connect()
+    database.execute("CREATE STREAM a (v INT) PUSHED; CREATE STREAM b (v INT) PUSHED;")
+    database.append("a", [{"time": number * 1_000_000, "id": 1, "v": number} for number in range(9)])
+    for sql, refused in (
+        ("SELECT id, SUM(v) AS s FROM a [RANGE 3 SECONDS] GROUP BY id", True),
+        ("SELECT id, v FROM a WHERE v > 2", False),
+    ):
+        query = database.sql(sql)
+        folder = str(tmp_path / str(refused))
+        land_query(query, folder)
+        planner = without_jvm.Pipeline(job_over_logs(query, 3, 2, folder, ends=True, max_rows=4)).planner
+        assert planner.latest(planner.begin, 4) != planner.begin
+        unmarked = planner.start.as_json()
+        if refused:
+            with pytest.raises(CarriedError, match="this checkpoint does not fit"):
+                planner.latest(unmarked, 4)
+        else:
+            assert planner.latest(unmarked, 4) != unmarked

@@ -36,7 +36,7 @@ class Pipeline:
         self.text = job.pack()
         self.planner = Planner(self.text)
         self.testers = [TwsTester(Stage(self.text, stage + 1)) for stage in range(job.layout.stages)]
-        self.place = self.planner.start.as_json()
+        self.place = self.planner.begin
         self._random = random.Random(seed)
         self._forgetful = forgetful
         self.counts = Counts()

@@ -68,8 +68,8 @@ class Planner:
         return places.as_json() | ({DIVISION: self._division} if self._division else {})
 
     def _check(self, start: dict[str, Any]) -> None:
-        """Refuse a checkpoint whose state is divided otherwise. Those of older releases do not say how."""
-        if start.get(DIVISION, self._division) != self._division:
+        """Refuse a checkpoint whose state is divided otherwise, or does not say how, as those of older releases."""
+        if start.get(DIVISION) != self._division:
             raise ConfigurationError(
                 "this checkpoint does not fit: its state is of another query, or divided otherwise",
                 detail=f"now there are {self.job.buckets} buckets and {self.job.partitions} partitions",
