@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from nilometer.engine import hosts
 from nilometer.engine.spark import job_over_logs, land_query
 from nilometer.errors import BindError, DataError
 from nilometer.plan.reference import same_answer
+from nilometer.spark import processor
 from nilometer.spark.faults import CarriedError
 from properties.analytic_queries import analytic_cases
 from properties.random_queries import Case, cases
@@ -106,3 +108,15 @@ def test_a_checkpoint_that_does_not_say_how_its_state_is_divided_is_refused(tmp_
                 planner.latest(unmarked, 4)
         else:
             assert planner.latest(unmarked, 4) != unmarked
+
+
+def test_buckets_of_ended_queries_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(processor, "_BUCKETS", OrderedDict())
+    monkeypatch.setattr(processor.time, "monotonic", lambda: now[0])
+    flow: Any = None
+    for minute, query in enumerate(["ended", "runs", *["runs"] * 9, "new"]):
+        now[0] = 60.0 * minute
+        bucket = processor._BUCKETS.pop((query, 0, 0), None) or processor.Bucket(flow)
+        processor._remember((query, 0, 0), bucket)
+    assert [query for query, _, _ in processor._BUCKETS] == ["runs", "new"]

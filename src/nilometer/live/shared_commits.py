@@ -306,6 +306,8 @@ class SharedCommits:
             self._hold(raise_only=True)
         else:
             self._hold_at_least(query.held)
+        if recovered is not None:
+            query.recovered = replace(recovered, panes={})  # whoever runs the query has its state
 
     @_exclusive
     def take_back(self, query: SharedQuery) -> None:

@@ -253,13 +253,14 @@ class SharedQueries:
         self._commits.begin(self._clock())
         for group in self._groups:
             if group.number >= 0 and group.replay is not None and self.trouble is None:
-                self._replay(group, group.replay, self._commits)
+                self._replay(group, group.replay)
         if self.trouble is None and self._taking:
             for name in [name for name in self._taking if not self._is_behind(name)]:
                 del self._taking[name]
                 self._commits.discount(self._running[name], self._graph.ledger(name))
+        self._commits.states.loaded()
 
-    def _replay(self, group: ReaderGroup, start: Mapping[str, Offset], commits: SharedCommits) -> None:
+    def _replay(self, group: ReaderGroup, start: Mapping[str, Offset]) -> None:
         """Let a group read again what its states lack. A disk that fails to read makes it wait; damage stops it, and
         nobody else."""
         lives = self._groups.lives(group)
@@ -275,7 +276,6 @@ class SharedQueries:
                 live.failure, live.finished = error, True
             return
         group.unread = None
-        commits.states.loaded()
 
     def _is_behind(self, name: str) -> bool:
         """Whether the query's state is not yet the one at its last commit."""

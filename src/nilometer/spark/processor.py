@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import secrets
 import struct
+import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -47,11 +48,13 @@ Panes = dict[str, bytes]
 
 @dataclass
 class Bucket:
-    """A bucket's flow in a worker. `mark` is that of the state last written; `written` are its panes then."""
+    """A bucket's flow in a worker. `mark` is that of the state last written; `written` are its panes then. `used` is the
+    moment of its last step, in seconds."""
 
     flow: BucketFlow
     mark: str = ""
     written: Panes = field(default_factory=dict)
+    used: float = 0.0
 
 
 BucketPlace = tuple[str, int, int]
@@ -59,6 +62,8 @@ BucketPlace = tuple[str, int, int]
 
 _BUCKETS: OrderedDict[BucketPlace, Bucket] = OrderedDict()
 _REMEMBERED = 512
+_UNUSED = 600.0
+"""After so many seconds without a step, a bucket is forgotten: its query has ended, or other processes run it."""
 
 
 class States(Protocol):
@@ -147,7 +152,8 @@ def _bucket(place: BucketPlace, job: Job, fragment: Fragment, states: States) ->
 
 def _remember(place: BucketPlace, bucket: Bucket) -> None:
     _BUCKETS[place] = bucket
-    if len(_BUCKETS) > _REMEMBERED:
+    bucket.used = time.monotonic()
+    while len(_BUCKETS) > _REMEMBERED or next(iter(_BUCKETS.values())).used < bucket.used - _UNUSED:
         _BUCKETS.popitem(last=False)
 
 

@@ -23,6 +23,7 @@ from nilometer.log.failpoints import Failpoint
 from nilometer.plan.reference import same_answer
 from nilometer.spark.running import PROCESS_DIED
 from nilometer.spark.shared.graph_flow import GraphFlow
+from nilometer.spark.shared.round_work import _FLOWS
 from nilometer.spark.shared.rounds import Round, RoundResult
 from nilometer.spark.shared.ways import why_whole
 from nilometer.types import MINUTE
@@ -46,6 +47,7 @@ QUERIES = {
 
 @pytest.fixture(autouse=True)
 def _in_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    _FLOWS.clear()  # a process of its own for each test
     with without_spark(monkeypatch):
         yield
 
@@ -161,6 +163,35 @@ def test_a_state_that_does_not_fit_is_not_taken_by_the_next_run_either(tmp_path:
         station.run(pump)
         assert not any(live.failure or live.trouble for live in station.queries.values())
     check(database, names)
+
+
+@pytest.mark.parametrize("host", ["gateway", "spark"])
+def test_states_that_a_run_was_given_are_not_kept(tmp_path: Path, host: str) -> None:
+    """Neither in the owner, nor in the processes that ran earlier runs of the pipeline."""
+    names = ["means", "tops"]
+    database = field(tmp_path, names)
+    write(tmp_path, 0, 12)
+    with Station(database, tmp_path) as station:
+        Roster(station, database.catalog.queries(), on=host).begin()
+        station.run(pump)
+    write(tmp_path, 12, 12)
+    now = [START]
+
+    def clock() -> int:
+        now[0] += MINUTE
+        return now[0]
+
+    with Station(database, tmp_path, None, Outside(clock=clock)) as station:
+        Roster(station, database.catalog.queries(), on=host).begin()
+        for _ in range(3):
+            station.step()
+            pump()
+            commits = station._shared.commits
+            assert not commits.states._loaded
+            assert not any(query.recovered and query.recovered.panes for query in commits.queries.values())
+            for run in RUNS:
+                assert {folder for folder, _ in _FLOWS} == {str(run._folder)}
+                run.failure, run.active = ResourceError("an executor is lost"), False
 
 
 def test_a_query_goes_on_over_logs_that_were_trimmed(tmp_path: Path) -> None:

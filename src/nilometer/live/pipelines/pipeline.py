@@ -123,6 +123,7 @@ class Pipeline:
         self._saved_at = self._clock()
         self.join()
         self._run.start()
+        self._commits().states.loaded()
 
     def _recover(self) -> None:
         """Find where the queries of a run that has ended go on. They skip what retention was forced to delete meanwhile."""

@@ -200,6 +200,7 @@ class Pipelines:
                 pipeline.join()
             else:
                 pipeline.start()
+        commits.states.loaded()
 
     def remove(self, live: LiveQuery) -> dict[str, Offset]:
         """Stop a query, after everything that it has answered is committed. Returns where it stands."""

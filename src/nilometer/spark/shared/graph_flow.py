@@ -148,7 +148,7 @@ class GraphFlow:
             graph = self._of[member.name] = self._graphs[self._is_divided(member)]
             extents = _Tables(member.tables, self._extents) if member.tables else None
             graph.install(member.name, member.plan, start=change.group, extents=extents, skips=member.skips)
-            self._members[member.name] = member
+            self._members[member.name] = replace(member, panes=None)
             self._groups.setdefault(change.group, {})[member.name] = None
         if here and change.versions:
             self._versions[change.group] = deque(change.versions)

@@ -161,6 +161,7 @@ def run_task(task: RoundTask) -> RoundResult:
     # Stored again after the last round: a round that fails leaves a flow that is half done.
     flow = _FLOWS.pop((task.folder, task.part), None)
     if flow is None or not task.base <= flow.number < task.rounds[-1].number:
+        _forget_other_runs(Path(task.folder))
         if task.base and task.parts > 1:
             base = pickle.loads(_base_path(Path(task.folder), task.part, task.base).read_bytes())
             flow = GraphFlow.of_base(task.place, task.part, task.parts, base)
@@ -179,6 +180,12 @@ def run_task(task: RoundTask) -> RoundResult:
         _FLOWS.popitem(last=False)
     result.way = "tasks"
     return result
+
+
+def _forget_other_runs(folder: Path) -> None:
+    """A pipeline has one run at a time, in a folder of its own within that of the pipeline: the others have ended."""
+    for key in [key for key in _FLOWS if key[0] != str(folder) and Path(key[0]).parent == folder.parent]:
+        del _FLOWS[key]
 
 
 def _saves(round_: Round) -> bool:
