@@ -15,11 +15,13 @@ from nilometer.engine import Database, connect
 from nilometer.errors import InternalError, ResourceError
 from nilometer.live.kept_answers import kept_answers
 from nilometer.live.outside import Outside
+from nilometer.live.owner.owner import Owner
 from nilometer.live.roster import Roster
 from nilometer.live.station import Station
 from nilometer.live.station_settings import StationSettings
 from nilometer.log import LogSettings
 from nilometer.log.failpoints import Failpoint
+from nilometer.log.writer import BusyError
 from nilometer.plan.reference import same_answer
 from nilometer.spark.running import PROCESS_DIED
 from nilometer.spark.shared.graph_flow import GraphFlow
@@ -576,3 +578,49 @@ def test_a_query_may_have_a_pipeline_of_its_own(tmp_path: Path) -> None:
         assert triggers == {"pipeline main": 0.001, "pipeline slow": 0.002}
         station.run(pump)
     check(database, ["hot", "means", "alone"])
+
+
+def test_each_dear_query_gets_a_pipeline_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after one of them was dropped, whose name is free again."""
+    monkeypatch.setattr("nilometer.spark.shared.graph_flow.LOOK_AFTER", 0)
+    dear = [""]
+    monkeypatch.setattr(
+        "nilometer.live.pipelines.pipeline.dearest",
+        lambda times, _busy, _elapsed: dear[0] if dear[0] in times and len(times) > 1 else None,
+    )
+    names = ["hot", "before", "tops", "means"]
+    database = field(tmp_path, names)
+    write(tmp_path, 0, 30)
+    with Station(database, tmp_path) as station:
+        Roster(station, database.catalog.queries(), on="spark").begin()
+        for dear[0] in ("before", "tops", "means"):
+            while not station.queries[dear[0]].apart:
+                for run in RUNS:
+                    run.pump(1)
+                station.step()
+            if dear[0] == "tops":
+                station.remove("before")
+        pipelines = {name: station._pipelines.get(name) for name in ("hot", "tops", "means")}
+        assert len({query.pipeline.name for query in pipelines.values() if query is not None}) == 3
+        station.run(pump)
+    check(database, ["hot", "tops", "means"])
+
+
+def test_an_owner_deletes_what_killed_runs_left(tmp_path: Path) -> None:
+    database = field(tmp_path, ["hot"])
+    left = tmp_path / ".nilometer" / "pipelines" / "main-2" / "run" / "base-0-7"
+
+    def leave() -> None:
+        left.parent.mkdir(parents=True)
+        left.write_bytes(b"the states of all parts")
+
+    leave()
+    owner = Owner(tmp_path, lambda: Station(database, tmp_path))
+    try:
+        assert not left.exists()
+        leave()
+        with pytest.raises(BusyError):
+            Owner(tmp_path, lambda: Station(database, tmp_path))
+        assert left.exists(), "deleted by a process that does not own the directory"
+    finally:
+        owner.close()

@@ -32,6 +32,7 @@ from nilometer.live.live_query import LiveQuery
 from nilometer.live.owner.changes import Changes
 from nilometer.live.owner.lender import Lender
 from nilometer.live.owner.lock import Holder, OwnerLock, holder_of
+from nilometer.live.pipelines.run_folders import clear_run_folders
 from nilometer.live.starts import BEGINNING, NOW, Start
 from nilometer.log.writer import BusyError
 from nilometer.plan import physical
@@ -97,6 +98,7 @@ class Owner:
     ) -> None:
         self.lock = take_lock(directory, embedded=embedded)
         clear_asked_folders(directory / ".nilometer")
+        clear_run_folders(directory)
         self.giving_way = threading.Event()
         self.asked: dict[str, ClientQuery] = {}
         self.changes: Changes | None = None

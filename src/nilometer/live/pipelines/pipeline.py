@@ -24,6 +24,7 @@ from nilometer.live.apart import dearest
 from nilometer.live.dead_letters import write_lines
 from nilometer.live.pipelines.pipeline_query import PipelineQuery
 from nilometer.live.pipelines.pipeline_tables import Tables
+from nilometer.live.pipelines.run_folders import folder_of_runs
 from nilometer.live.standing import CHECKPOINT_EVERY, trimmed_of
 from nilometer.live.versions import version_of
 from nilometer.log import Offset, StreamLog
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from nilometer.spark.shared.pipeline_run import PipelineRun
     from nilometer.spark.shared.rounds import RoundResult
 
-FOLDER = Path(".nilometer") / "pipelines"
 PATIENCE = 120.0
 """How many seconds to wait for a round that was asked for, where nothing else has to go on."""
 LEAVE_PATIENCE = 5.0
@@ -106,7 +106,6 @@ class Pipeline:
         from nilometer.spark.shared.pipeline_run import PipelineRun
 
         self.stop()
-        shutil.rmtree(self._place, ignore_errors=True)  # of a run that was killed
         self._run = PipelineRun(
             spark_session(self.settings.session),
             f"pipeline {self.name}",
@@ -215,7 +214,7 @@ class Pipeline:
 
     @property
     def _place(self) -> Path:
-        return self._directory / FOLDER / self.name.lower()
+        return folder_of_runs(self._directory, self.name)
 
     def stop(self) -> None:
         """Stop the run, without a last round."""
