@@ -116,9 +116,16 @@ class Pace:
             numbers["held_from"] = self._held_from
         return {"pacer": json.dumps(numbers).encode()}
 
+    @staticmethod
+    def held_from(panes: Mapping[str, bytes]) -> int:
+        """From which tick on the last table version of a snapshot holds. That version and those before it are not given to
+        it again."""
+        found: int = json.loads(panes["pacer"]).get("held_from", INT_MINIMUM)
+        return found
+
     def restore(self, panes: Mapping[str, bytes]) -> None:
         """Go on from a snapshot."""
         numbers = json.loads(panes["pacer"])
         self.rounds = numbers["rounds"]
-        self._held_from = numbers.get("held_from", INT_MINIMUM)
+        self._held_from = self.held_from(panes)
         self._versions = deque(version for version in self._versions if version.holds_from > self._held_from)

@@ -177,8 +177,9 @@ class StoredTables:
             yield self._given(self._next)
             self._next = next(self._recorded, None)
 
-    def all_recorded(self) -> list[TableVersion]:
-        """All recorded versions after the first ones, for a host that hands them out itself."""
+    def all_recorded(self, after: int = INT_MINIMUM) -> list[TableVersion]:
+        """The recorded versions after the first ones that hold from a later tick than this on, for a host that hands them out
+        itself."""
         self._recorded, self._next = iter(()), None
         logs = [
             (name, stored.log)
@@ -186,9 +187,10 @@ class StoredTables:
             if stored.log is not None and stored.table.refresh is not None
         ]
         later = [_later(name, log) for name, log in logs]
-        found = list(heapq.merge(*later, key=lambda version: version.holds_from))
-        for version in found:
-            self._given(version)
+        found = []
+        for version in heapq.merge(*later, key=lambda version: version.holds_from):
+            if self._given(version).holds_from > after:
+                found.append(version)
         return found
 
     def due(self, now: int) -> bool:

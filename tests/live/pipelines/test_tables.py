@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, note
@@ -14,10 +15,14 @@ from hypothesis import strategies as st
 from live.pipelines.in_process import pump, without_spark
 from live.test_refreshed_tables import BASE, DEEDS, PLAIN, QUERIES, RELAXED, Field, live_through, taken
 from log.logs import scratch
+from nilometer.live.pipelines.pipeline_tables import PipelineTables
+from nilometer.live.pipelines.run_folders import FOLDER
 from nilometer.live.starts import BEGINNING
 from nilometer.live.upkeep import replay
 from nilometer.types import HOUR, SECOND
 from storm.table_judge import later_versions
+
+BEGIN = PipelineTables.begin
 
 
 class SparkField(Field):
@@ -100,6 +105,39 @@ def test_versions_beyond_the_bound_are_refused(tmp_path: Path, monkeypatch: pyte
     field.step()
     assert "the recorded versions of the tables of 'q' have 0 MiB" in str(field.live.failure)
     field.station.close()
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_table_that_changes_again_and_again_takes_no_space(tmp_path: Path, parts: int) -> None:
+    """What the pipeline has heard of is deleted, and a run that begins is given what its state has not met."""
+    field = SparkField(tmp_path, PLAIN, parts)
+    rows, sizes = 2_000, list[int]()
+    for number in range(1, 31):
+        lines = [f"{k},{number * 1_000_000 + k}" for k in range(1, rows + 1)]
+        (tmp_path / "t.csv").write_text("\n".join(["k,label", *lines]) + "\n")
+        field.clock.now += HOUR
+        field.pour("a", [(5 * number, 1, number)])
+        field.step(2)
+        files = [path for path in (tmp_path / FOLDER).rglob("*") if path.is_file()]
+        sizes.append(sum(path.stat().st_size for path in files))
+    assert field.station.reports.metrics("q").tables_read >= 29
+    assert max(sizes[15:]) <= 1.1 * max(sizes[:15]), sizes
+    field.station.close()
+    given: list[int] = []
+
+    def begin(tables: PipelineTables, panes: Any) -> Any:
+        first, later = BEGIN(tables, panes)
+        given.append(len(later))
+        return first, later
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PipelineTables, "begin", begin)
+        field.begin()
+        field.pour("a", [(200, 1, 31)])
+        field.step(2)
+    assert given[0] <= 1, "its state has met the others"
+    field.station.close()
+    field.judge()
 
 
 @pytest.mark.slow

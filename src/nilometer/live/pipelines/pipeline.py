@@ -197,9 +197,9 @@ class Pipeline:
             query.number, query.joined = next(self._numbers), False
         tables: dict[str, Tables] = {}
         for query in waiting:
-            if query.tables is not None:
+            if query.tables is not None and query.goes_on is not None:
                 try:
-                    tables[query.name] = query.tables.begin()
+                    tables[query.name] = query.tables.begin(query.goes_on[0])
                 except ResourceError as error:
                     query.failure = error
                     with self._told:
@@ -280,6 +280,8 @@ class Pipeline:
         versions = tables.refreshed(now, query.offsets)
         if versions is not None:
             self._run.tell(Refresh(query.name, versions))
+            # Tasks run the rounds since the last save again, and are given their tables with them.
+            self._moved_since_save = True
         elif tables.asks_to_hold(now, query.offsets):
             self._run.tell(Hold(query.name))
 
@@ -305,10 +307,11 @@ class Pipeline:
 
     def _leave_as_it_stands(self, query: PipelineQuery) -> None:
         commits, standing = self._commits(), query.opened.standing
-        at, ledger = self.offsets.get(query.group), standing.place.ledger
-        if at is not None:
+        ledger = standing.place.ledger
+        if query.joined and not query.behind and query.group in self.offsets:
             # The books are those at these offsets, and what has no answers is not committed at once.
-            commits.commit({query.group: at}, {}, self._clock(), at_once=True)
+            at = {query.group: self.offsets[query.group]}
+            commits.commit(at, {}, self._clock(), at_once=True)
             ledger = query.ledger
         commits.leave(standing, ledger, None)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -21,10 +22,13 @@ from nilometer.errors import ResourceError
 from nilometer.live.stored_tables import StoredTables
 from nilometer.log import Offset
 
+if TYPE_CHECKING:
+    from nilometer.live.checkpoints import Panes
+
 Tables = tuple[dict[str, pl.DataFrame], tuple[TableVersion, ...]]
 """The first versions of a query's tables, and the later ones."""
 VERSIONS_BYTES = 256 << 20
-"""The size of the recorded versions that a run may be given."""
+"""The size of the recorded versions that a run may be given at its beginning."""
 
 
 @dataclass
@@ -37,11 +41,14 @@ class PipelineTables:
     _frontier: tuple[int | None] | None = None
     _held_at: Mapping[str, Offset] | None = None
 
-    def begin(self) -> Tables:
-        """A run begins: the first versions of the tables, and those that are on record after them."""
+    def begin(self, panes: Panes | None) -> Tables:
+        """A run begins with this state: the first versions of the tables, and those on record that the state has not met. What
+        it still needs of the others is in it."""
+        from nilometer.spark.shared.ways import versions_met
+
         self.held, self._frontier, self._held_at = False, None, None
         first = {name: self.stored.first(table) for name, table in self.stored.tables.items()}
-        later = tuple(self.stored.all_recorded())
+        later = tuple(self.stored.all_recorded(versions_met(panes or {})))
         size = sum(int(rows.estimated_size()) for version in later for rows in version.tables.values())
         if size > VERSIONS_BYTES:
             raise ResourceError(

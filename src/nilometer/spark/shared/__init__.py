@@ -1,7 +1,7 @@
 """One StreamingQuery for all standing queries of a pipeline.
 
     owner (live/pipelines)       changes.py ─► round_planner.py ─► graph_flow.py ─► result ─► commit log
-    queries come and go          a file        how far a round      the shared        hand_over.py, to the
+    queries come and go          files         how far a round      the shared        hand_over.py, to the
                                                reads                graph             owner's process
 
     round_source.py   Spark's side of the source        pipeline_run.py   the StreamingQuery

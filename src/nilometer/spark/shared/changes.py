@@ -1,8 +1,9 @@
-"""What the owner tells a running pipeline: queries join and leave, states are wanted. An append-only file.
+"""What the owner tells a running pipeline: queries join and leave, states are wanted. Files in the folder of the run.
 
-The owner writes, the process beside the driver in which Spark plans micro-batches reads. A change takes effect with the
-next micro-batch. The file lasts as long as one run of the StreamingQuery: the commit log and the control log say how the
-next run begins.
+The owner writes, the process beside the driver in which Spark plans micro-batches reads. Each change is a file, which is
+deleted when it is read: a change may hold a whole table, and a run may last for years. From then on the change is in its round,
+and tasks are given their rounds by Spark. A change takes effect with the next round. The files last no longer than one run of the
+StreamingQuery: the commit log and the control log say how the next run begins.
 
 >>> import tempfile
 >>> folder = Path(tempfile.mkdtemp())
@@ -14,9 +15,11 @@ next run begins.
 
 from __future__ import annotations
 
+import os
 import pickle
-import struct
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,10 +28,11 @@ import polars as pl
 from nilometer.catalog.extents import Sensor, Stream
 from nilometer.dataflow.sources import TableVersion
 from nilometer.log import Offset
+from nilometer.log.resources import resources
 from nilometer.plan import physical
 
-FILE = "changes"
-_LENGTH = struct.Struct("<Q")
+ASIDE = "change.new"
+"""Where a change is written before it is there."""
 
 Panes = Mapping[str, dict[str, bytes]]
 """The state of a query: the panes of each part of it (dataflow/graph.py, `snapshot`)."""
@@ -111,38 +115,45 @@ Change = Join | Leave | Hold | Refresh | Save | Analyze
 
 
 class ChangeWriter:
-    """The owner's end."""
+    """The owner's end. Several threads may use it."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
-        self._path.touch(mode=0o600)
+        self._folder = folder
+        self._number = 0
+        self._alone = threading.Lock()
 
     def add(self, change: Change) -> None:
-        """Tell the pipeline. Queries that share a state keep sharing it: a change is written as one value."""
-        data = pickle.dumps(change)
-        with self._path.open("ab") as file:
-            file.write(_LENGTH.pack(len(data)) + data)
+        """Tell the pipeline. Queries that share a state keep sharing it: a change is written as one value, or not at all."""
+        data, aside = pickle.dumps(change), self._folder / ASIDE
+        with self._alone, resources(str(self._folder)):
+            try:
+                aside.write_bytes(data)
+                os.replace(aside, _path(self._folder, self._number + 1))
+            except OSError:
+                with suppress(OSError):
+                    aside.unlink()
+                raise
+            self._number += 1
 
 
 class ChangeReader:
     """The pipeline's end."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
-        self._at = 0
+        self._folder = folder
+        self._number = 0
 
     def new(self) -> tuple[Change, ...]:
-        """The changes since the last call. A change that is only half written comes with the next call."""
-        if self._path.stat().st_size <= self._at:
-            return ()
+        """The changes since the last call."""
         found: list[Change] = []
-        with self._path.open("rb") as file:
-            file.seek(self._at)
-            while len(head := file.read(_LENGTH.size)) == _LENGTH.size:
-                (length,) = _LENGTH.unpack(head)
-                data = file.read(length)
-                if len(data) < length:
-                    break
-                found.append(pickle.loads(data))
-                self._at += _LENGTH.size + length
+        while (path := _path(self._folder, self._number + 1)).exists():
+            found.append(pickle.loads(path.read_bytes()))
+            path.unlink()
+            self._number += 1
+        if not found:
+            self._folder.stat()  # fails if the owner has ended the run
         return tuple(found)
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"change-{number}"

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from nilometer.dataflow.group import fits
+from nilometer.dataflow.pace import Pace
 from nilometer.dataflow.pushed import Share
 from nilometer.dataflow.sources import Extents
 from nilometer.dataflow.ticks import whole_stream
@@ -28,6 +29,7 @@ from nilometer.spark.layout.rewriting import source_columns
 from nilometer.spark.settings import SparkSettings
 from nilometer.spark.shared.changes import Panes
 from nilometer.spark.shared.way_costs import START_MILLISECONDS, break_even
+from nilometer.types import INT_MINIMUM
 
 
 @lru_cache(maxsize=10_000)
@@ -88,6 +90,12 @@ def as_part(panes: Panes, part: int, parts: int) -> dict[str, dict[str, bytes]]:
 
 def _prefix(part: int, parts: int) -> str:
     return f"part {part} of {parts}: "
+
+
+def versions_met(panes: Panes) -> int:
+    """From which tick on the last table version holds that a state, in all its parts, has met."""
+    paces = [found for name, found in panes.items() if name == "waves" or name.endswith(": waves")]
+    return min((Pace.held_from(found) for found in paces), default=INT_MINIMUM)
 
 
 def state_fits(
