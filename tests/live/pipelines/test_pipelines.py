@@ -103,6 +103,7 @@ def test_all_queries_answer_as_on_the_gateway_through_restarts(tmp_path: Path) -
         life(database, tmp_path)
         check(database, list(QUERIES))
     assert all(query.host == "spark" for query in database.queries())
+    assert not (tmp_path / ".nilometer" / "pipelines").exists(), "a run that has ended leaves nothing"
 
 
 def test_the_parts_of_a_pipeline_answer_as_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ last saved states, and reads what lies between again.
 from __future__ import annotations
 
 import secrets
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +23,7 @@ from nilometer.live.apart import dearest
 from nilometer.live.dead_letters import write_lines
 from nilometer.live.pipelines.pipeline_query import PipelineQuery
 from nilometer.live.pipelines.pipeline_tables import Tables
-from nilometer.live.pipelines.run_folders import folder_of_runs
+from nilometer.live.pipelines.run_folders import delete_runs, folder_of_runs
 from nilometer.live.standing import CHECKPOINT_EVERY, trimmed_of
 from nilometer.live.versions import version_of
 from nilometer.log import Offset, StreamLog
@@ -110,7 +109,7 @@ class Pipeline:
             spark_session(self.settings.session),
             f"pipeline {self.name}",
             place_of_logs(self._directory),
-            self._place / secrets.token_hex(8),
+            folder_of_runs(self._directory, self.name) / secrets.token_hex(8),
             self.settings.max_rows,
             self.settings.part_count,
             self._take,
@@ -212,16 +211,12 @@ class Pipeline:
             _, state_at, committed = query.goes_on
             query.behind, query.goes_on = state_at != committed, None
 
-    @property
-    def _place(self) -> Path:
-        return folder_of_runs(self._directory, self.name)
-
     def stop(self) -> None:
         """Stop the run, without a last round."""
         if self._run is not None:
             self._run.stop()
             self._run = None
-            shutil.rmtree(self._place, ignore_errors=True)
+            delete_runs(self._directory, self.name)
 
     def restart(self) -> None:
         """Try again after a failure that may pass, such as a full disk. The wait grows with each attempt."""
