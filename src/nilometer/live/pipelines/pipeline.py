@@ -343,7 +343,7 @@ class Pipeline:
             self._note_failures(result)
             for small, large in result.merged:
                 for query in self.queries.values():
-                    if query.group == small:
+                    if query.group == small and not query.left:
                         commits.move(query.opened.standing, large)
                         query.group = large
             for name, left in result.left.items():
