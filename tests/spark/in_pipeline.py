@@ -87,7 +87,7 @@ def rows_in_pipeline(query: Query, parts: int, session: Any) -> pl.DataFrame | N
 
 
 def _run_on_spark(session: Any, place: Path, parts: int, join: Join, seen: _Seen) -> None:
-    run = PipelineRun(session, NAME, str(place), place / "run", ROWS, parts, seen.take, task_rows=0)
+    run = PipelineRun(lambda: session, NAME, str(place), place / "run", ROWS, parts, seen.take, task_rows=0)
     run.tell(join)
     run.start()
     try:

@@ -43,6 +43,12 @@ def test_the_end_frees_both_sides(tmp_path: Path) -> None:
         giver.give(2, tasks=0)
 
 
+def test_a_planner_that_begins_after_its_owner_has_gone_does_not_wait(tmp_path: Path) -> None:
+    Taker(tmp_path).close()
+    with pytest.raises(ResourceError, match="ended the run"):
+        Giver(tmp_path)
+
+
 def test_a_planner_whose_owner_was_killed_does_not_wait(tmp_path: Path) -> None:
     taker, giver = Taker(tmp_path), Giver(tmp_path)
     giver.give(1, tasks=0)

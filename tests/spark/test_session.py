@@ -146,9 +146,46 @@ process.wait()
 print(spark_session({"spark.master": "local[1]"}).range(3).count())
 """
 
+KILLED_AT_WORK = """
+import pathlib, signal, sys
+import nilometer
+from nilometer.errors import ResourceError
+from nilometer.spark import finite, running
+from nilometer.spark.session import spark_session
+if __name__ == "__main__":
+    pathlib.Path("air.csv").write_text("time,id,x\\n2026-01-01T00:00:00Z,1,5\\n")
+    pathlib.Path("schema.sql").write_text("CREATE STREAM air (x INT) PUSHED;")
+    database = nilometer.connect(".")
+    query, packets = database.sql("SELECT id, x FROM air"), finite.packets
+
+    def deadly(session, *more, **others):
+        frame = packets(session, *more, **others)
+        session.sparkContext._gateway.proc.send_signal(signal.SIGKILL)
+        return frame
+
+    for rows in (None, 1):  # as one batch, and as a StreamingQuery
+        finite.packets = running.packets = deadly
+        try:
+            query.run("spark", batch_rows=rows)
+        except ResourceError as error:
+            print(error.message)
+        finite.packets = running.packets = packets
+        print(query.run("spark", batch_rows=rows).rows)
+"""
+
 
 @pytest.mark.spark
 @pytest.mark.long
 def test_a_java_that_does_not_start_and_one_that_was_killed() -> None:
     told = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, check=False)
     assert told.stdout.splitlines() == ["Spark's Java did not start", "3"]
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_a_question_whose_java_is_killed_says_so_and_the_next_one_works(tmp_path: Path) -> None:
+    (tmp_path / "asking.py").write_text(KILLED_AT_WORK)
+    told = subprocess.run(
+        [sys.executable, "asking.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert told.stdout.splitlines() == ["Spark's Java process ended", "[(1, 5)]"] * 2, told.stderr[-3000:]

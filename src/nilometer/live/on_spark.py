@@ -7,6 +7,7 @@ too, and are deleted when the query is removed.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from nilometer.live.spark_query import SparkQuery
 from nilometer.live.starts import Start
 from nilometer.log.private import make_directory
 from nilometer.spark.installed import require_spark
+from nilometer.spark.java_ended import JAVA_ENDED
 from nilometer.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
@@ -126,10 +128,15 @@ class OnSpark:
         live.dead = spark.dead
         if not spark.active and not frames and live.failure is None:
             failure = spark.failure
-            if isinstance(failure, ResourceError) and self._clock() >= spark.retry_at:
-                live.trouble = failure.message
-                spark.restart()
-            elif failure is not None and not isinstance(failure, ResourceError):
+            # A new Java takes long to start, and the loop would wait for it: whoever asks again waits instead.
+            passes = isinstance(failure, ResourceError) and failure.message != JAVA_ENDED
+            if passes and self._clock() >= spark.retry_at:
+                live.trouble = failure.message if failure is not None else None
+                try:
+                    spark.restart()
+                except ResourceError as error:
+                    failure, passes = error, False
+            if failure is not None and not passes:
                 live.failure, live.finished = failure.at(live.query.text, None), True
         elif spark.active:
             live.trouble = None
@@ -142,8 +149,9 @@ class OnSpark:
         spark = self._queries.pop(live.name)
         del self._streams[live.name]
         if spark.active:
-            # It is not resumed, so it still answers for all that is in the logs by now.
-            spark.catch_up()
+            # It is not resumed, so it still answers for all that is in the logs by now. If Spark ends first, that is all.
+            with contextlib.suppress(ResourceError):
+                spark.catch_up()
         spark.close()
         live.note_books(spark.metrics.ledger, live.watermark)
         frames = spark.take()

@@ -12,6 +12,7 @@ import polars as pl
 
 from nilometer.errors import NilometerError
 from nilometer.spark.counts import Counts
+from nilometer.spark.java_ended import asking_java
 from nilometer.spark.job import Job
 from nilometer.spark.pipeline import MicroBatch, micro_batch, packets
 from nilometer.spark.running import Running, error_of, settings_of
@@ -34,7 +35,7 @@ def run_at_once(session: SparkSession, job: Job) -> Finite:
     """Run a job over its logs as one batch: no checkpoint, no state store on disk, half the time."""
     require_driver(session, "a query whose answers come to this process")
     try:
-        with settings_of(session, job):
+        with asking_java(), settings_of(session, job):
             batch = micro_batch(packets(session, job, streaming=False))
     except NilometerError:
         raise

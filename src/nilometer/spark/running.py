@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nilometer.errors import NilometerError, ResourceError
 from nilometer.spark.faults import found_in
+from nilometer.spark.java_ended import asking_java
 from nilometer.spark.job import Job
 from nilometer.spark.pipeline import MicroBatch, micro_batch, packets
 from nilometer.spark.session import require_driver
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+T = TypeVar("T")
 Take = Callable[[MicroBatch], None]
 
 DIED = re.compile(
@@ -79,33 +81,44 @@ class Running:
                 self._failure = error
                 raise
 
-        writer = packets(self._session, self.job).writeStream.foreachBatch(take).outputMode("append")
-        writer = writer.option("checkpointLocation", self._checkpoint).queryName(self.job.name)
-        if self._available_now:
-            writer = writer.trigger(availableNow=True)
-        elif self._trigger is not None:
-            writer = writer.trigger(processingTime=self._trigger)
-        # A query copies the session's settings when it starts.
-        with settings_of(self._session, self.job):
-            self._query = writer.start()
+        with asking_java():
+            writer = packets(self._session, self.job).writeStream.foreachBatch(take).outputMode("append")
+            writer = writer.option("checkpointLocation", self._checkpoint).queryName(self.job.name)
+            if self._available_now:
+                writer = writer.trigger(availableNow=True)
+            elif self._trigger is not None:
+                writer = writer.trigger(processingTime=self._trigger)
+            # A query copies the session's settings when it starts.
+            with settings_of(self._session, self.job):
+                self._query = writer.start()
+
+    def _asked(self, ask: Callable[[StreamingQuery], T], otherwise: T) -> T:
+        """What Java says about the query; `otherwise` if it has not begun, or if Java has ended, which ends the query."""
+        if self._query is None:
+            return otherwise
+        try:
+            with asking_java():
+                return ask(self._query)
+        except ResourceError as error:
+            if self._failure is None:
+                self._failure = error
+            return otherwise
 
     @property
     def active(self) -> bool:
         """Whether it is running."""
-        return self._query is not None and self._query.isActive
+        return self._asked(lambda query: query.isActive, False)
 
     @property
     def failure(self) -> NilometerError | None:
         """The error that stopped it."""
-        if self._failure is not None:
-            return self._failure
-        found: Any = None if self._query is None else self._query.exception()
-        return None if found is None else error_of(str(found))
+        found: Any = None if self._failure is not None else self._asked(lambda query: query.exception(), None)
+        return self._failure if found is None else error_of(str(found))
 
     @property
     def progress(self) -> Progress | None:
         """The report on the last micro-batch with anything to do; None if there was none yet."""
-        found: Any = None if self._query is None else self._query.lastProgress
+        found: Any = self._asked(lambda query: query.lastProgress, None)
         if found is None:
             return None
         steps = {str(name): int(value) for name, value in dict(found["durationMs"]).items()}
@@ -115,12 +128,15 @@ class Running:
         """Wait until it has ended. Raises its error."""
         assert self._query is not None, "a query that was not started"
         try:
-            self._query.awaitTermination()
+            with asking_java():
+                self._query.awaitTermination()
+        except ResourceError as error:
+            self._failure = self._failure or error
         except Exception:
             if self.failure is None:
                 raise
         finally:
-            self._query.stop()
+            self.stop()
         if self.failure is not None:
             raise self.failure
 
@@ -128,7 +144,10 @@ class Running:
         """Wait until everything that is in the logs now has been passed on."""
         assert self._query is not None, "a query that was not started"
         try:
-            self._query.processAllAvailable()
+            with asking_java():
+                self._query.processAllAvailable()
+        except ResourceError as error:
+            self._failure = self._failure or error
         except Exception:
             if self.failure is None:
                 raise
@@ -137,8 +156,7 @@ class Running:
 
     def stop(self) -> None:
         """Stop, after the current micro-batch or without it."""
-        if self._query is not None:
-            self._query.stop()
+        self._asked(lambda query: query.stop(), None)
 
 
 @contextmanager

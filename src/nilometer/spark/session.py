@@ -8,9 +8,11 @@ The reason for each setting is beside it.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from nilometer.errors import ConfigurationError, ResourceError, UnsupportedError
 from nilometer.spark.java import java_home
+from nilometer.spark.java_ended import JAVA_ENDED, asking_java, java_process
 from nilometer.spark.noise import Listener
 from nilometer.spark.settings import SparkSettings, cores_of
 from nilometer.spark.warm import Interpreter
@@ -34,6 +37,8 @@ LOG_LEVEL = "spark.log.level"
 LOGGING = Path(__file__).with_name("log4j2.properties")
 ONE = threading.Lock()
 """Two threads that ask for a session get the same one."""
+SOON = 5.0
+"""How many seconds a Java that no longer answers may take to end."""
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -67,10 +72,22 @@ def spark_session(settings: Mapping[str, str] | None = None, *, brief: bool = Fa
     with ONE:
         if chosen.get(MASTER, "").startswith("sc://"):
             return _connected(chosen)
-        from pyspark import SparkContext
-        from pyspark.sql import SparkSession
+        try:
+            return _local(chosen, brief)
+        except ResourceError as error:
+            # It was killed a moment ago, or while it was asked.
+            if error.message != JAVA_ENDED or not _ends_soon(java_process()):
+                raise
+            return _local(chosen, brief)
 
-        _forget_the_dead()
+
+def _local(chosen: Mapping[str, str], brief: bool) -> SparkSession:
+    """The session whose driver is this process."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    _forget_the_dead()
+    with asking_java():
         there = SparkContext._active_spark_context is not None
         return _adopted(SparkSession.builder.getOrCreate(), chosen) if there else _made(chosen, brief)
 
@@ -235,14 +252,47 @@ def require_driver(session: SparkSession, what: str) -> None:
 
 
 def _forget_the_dead() -> None:
-    """Forget the context of a JVM that was killed: it can do nothing, not even stop."""
+    """Forget the context of a JVM that was killed, and what listens here for its calls: it can do nothing, not even stop.
+    So does one that has stopped by itself, as after the loss of its cluster."""
     from pyspark import SparkContext
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession, SQLContext
 
-    process = getattr(SparkContext._gateway, "proc", None)
-    if process is not None and process.poll() is not None:
-        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-        SparkSession._instantiatedSession = None
+    process, context = java_process(), SparkContext._active_spark_context
+    dead = process is not None and process.poll() is not None
+    if not dead and not _has_stopped(context):
+        return
+    if context is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # that it could not be stopped cleanly
+            if dead:
+                context._jsc = None  # it is not asked to stop
+            context.stop()
+    SparkSession._instantiatedSession = SparkSession._activeSession = SQLContext._instantiatedContext = None
+    if dead:
+        gateway: Any = SparkContext._gateway
+        SparkContext._gateway = SparkContext._jvm = None
+        with contextlib.suppress(Exception):
+            gateway.shutdown_callback_server()
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+
+
+def _has_stopped(context: Any) -> bool:
+    if context is None or context._jsc is None:
+        return False
+    with asking_java():
+        return bool(context._jsc.sc().isStopped())
+
+
+def _ends_soon(process: Any) -> bool:
+    """Whether a process ends within a moment: its sockets are closed before it is gone."""
+    if process is None:
+        return False
+    try:
+        process.wait(SOON)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _spark_defaults() -> dict[str, str]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pickle
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nilometer.errors import NilometerError
+from nilometer.errors import NilometerError, ResourceError
 from nilometer.spark.faults import CarriedError, carried, found_in
 from nilometer.spark.shared.changes import Change, ChangeWriter
 from nilometer.spark.shared.pipeline_run import Take
@@ -29,7 +29,7 @@ class InProcessRun:
 
     def __init__(
         self,
-        _session: object,
+        session: Callable[[], object],
         name: str,
         place: str,
         folder: Path,
@@ -42,6 +42,7 @@ class InProcessRun:
         folder.mkdir(parents=True)
         self.name = name
         self.trigger = trigger
+        self._session = session
         self._folder = folder
         self._options = {"place": place, "folder": str(folder), "max_rows": str(max_rows)}
         self._options |= {"parts": str(parts), "task_rows": "" if task_rows is None else str(task_rows)}
@@ -58,12 +59,24 @@ class InProcessRun:
         self.late: list[RoundResult] = []
 
     def start(self) -> None:
-        self.active = True
-        self.work = RoundWork(self._options)
-        RUNS.append(self)
+        try:
+            self._session()
+        except ResourceError as error:
+            self.failure = error
+        if self.failure is None:
+            self.active = True
+            self.work = RoundWork(self._options)
+            RUNS.append(self)
+
+    @property
+    def begun(self) -> bool:
+        return self.work is not None
 
     def tell(self, change: Change) -> None:
-        self._changes.add(change)
+        try:
+            self._changes.add(change)
+        except ResourceError as error:
+            self.failure, self.active = error, False
         if self.active and not self._pumping and not self.hangs:
             # Whoever tells something may wait for the round: the one that is planned already may come before it.
             self.pump(2)

@@ -123,6 +123,24 @@ def test_an_error_is_said_unless_spark_has_hung_up(
     assert told(interpreter, modules)["warm"]
 
 
+def test_the_process_ends_with_whoever_started_the_stub(interpreter: Interpreter, modules: Path) -> None:
+    """A Java that is killed ends nobody, and what it started may be at work and not listen."""
+    reading, writing = os.pipe()
+    with subprocess.Popen(
+        ["/bin/sh", "-c", f"{interpreter.path} -m wait; true"],
+        stdin=reading,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(modules),
+    ) as java:
+        assert java.stdout is not None
+        assert int(java.stdout.readline())
+        java.kill()
+        assert java.stdout.read() == ""  # while its input is still open here
+    os.close(reading)
+    os.close(writing)
+
+
 @pytest.mark.parametrize("ended", ["the stub", "the process"])
 def test_stub_and_process_end_together(interpreter: Interpreter, modules: Path, ended: str) -> None:
     with subprocess.Popen(

@@ -59,9 +59,12 @@ class Lender:
         """The number of partitions of the session, for a client that would make one with these settings."""
         if dict(wanted) != SparkSettings.from_environment(self._directory).session:
             raise ConfigurationError("the owner's session has other settings")
+        from nilometer.spark.java_ended import asking_java
         from nilometer.spark.job import partitions_of
 
-        return partitions_of(self.warm())
+        session = self.warm()
+        with asking_java():
+            return partitions_of(session)
 
     def run(self, place: Path, at_once: bool, gone: Callable[[], bool]) -> dict[str, Any]:
         """Run the job in a folder, and write the answer's frames there. `gone`: whether the client has gone."""

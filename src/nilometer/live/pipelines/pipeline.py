@@ -28,6 +28,7 @@ from nilometer.live.standing import CHECKPOINT_EVERY, trimmed_of
 from nilometer.live.versions import version_of
 from nilometer.log import Offset, StreamLog
 from nilometer.log.directory import place_of_logs
+from nilometer.log.resources import resources
 from nilometer.types import MINUTE, SECOND
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Pipeline:
         self.settings = settings
         self.parts = settings.part_count
         self._run: PipelineRun | None = None
+        self._unmade: ResourceError | None = None
+        """Why there is no run: its files could not be written."""
         self._told = threading.Condition()
         self._saves = self._saved_at = 0
         self._moved_since_save = self._made_again = False
@@ -97,16 +100,30 @@ class Pipeline:
     @property
     def failure(self) -> NilometerError | None:
         """The error that ended the last run."""
-        return None if self._run is None else self._run.failure
+        return self._unmade if self._run is None else self._run.failure
+
+    @property
+    def begun(self) -> bool:
+        """Whether Spark has taken up the last run. If it fails before, no query is to blame."""
+        return self._run is not None and self._run.begun
 
     def start(self) -> None:
-        """Begin a run with all queries, each from its last commit."""
+        """Begin a run with all queries, each from its last commit. Spark starts in the run's own thread. What is missing here,
+        such as space on the disk, is the `failure` of the run, like what ends it later."""
+        self.stop()
+        try:
+            with resources(str(folder_of_runs(self._directory, self.name))):
+                self._start()
+        except ResourceError as error:
+            self.stop()
+            self._unmade = error
+
+    def _start(self) -> None:
         from nilometer.spark.session import spark_session
         from nilometer.spark.shared.pipeline_run import PipelineRun
 
-        self.stop()
         self._run = PipelineRun(
-            spark_session(self.settings.session),
+            lambda: spark_session(self.settings.session),
             f"pipeline {self.name}",
             place_of_logs(self._directory),
             folder_of_runs(self._directory, self.name) / secrets.token_hex(8),
@@ -213,6 +230,7 @@ class Pipeline:
 
     def stop(self) -> None:
         """Stop the run, without a last round."""
+        self._unmade = None
         if self._run is not None:
             self._run.stop()
             self._run = None
@@ -243,6 +261,8 @@ class Pipeline:
 
     def save(self) -> bool:
         """Save the states of all queries now. Returns whether that was done."""
+        if not self.begun:
+            return False  # the loop does not wait for Spark to start
         before = self._saves
         self._tell(_save())
         return self._wait(lambda: self._saves > before, PATIENCE)
@@ -283,13 +303,13 @@ class Pipeline:
     def leave(self, query: PipelineQuery) -> None:
         """A query stops, after everything that it has answered is committed.
 
-        The loop waits for the round in which it leaves, but not for long, and only once for a round that hangs. Without that
-        round the query stops as in a crash: at its last commit, with the last saved state. Rounds that come later do not
+        The loop waits for the round in which it leaves, but not for long, only once for a round that hangs, and not for Spark
+        to start. Without that round the query stops as in a crash: at its last commit, with the last saved state. Rounds that come later do not
         concern it any more.
         """
         commits = self._commits()
         self._tell_leave(query)
-        if query.failure is None and self._hung != self.rounds:
+        if query.failure is None and self.begun and self._hung != self.rounds:
             done = self._wait(lambda: query.left or query.failure is not None, LEAVE_PATIENCE)
             self._hung = -1 if done else self.rounds
         with commits.lock:

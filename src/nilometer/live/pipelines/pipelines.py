@@ -308,11 +308,12 @@ class Pipelines:
             return
         for query in pipeline.queries.values():
             query.live.trouble = failure.message
-        # A full disk is nobody's fault. That a process dies may be one query's.
+        # A full disk is nobody's fault, nor is a Java that does not start. That a process dies may be one query's.
         passes = isinstance(failure, ResourceError)
-        if passes and (failure.message != PROCESS_DIED or len(pipeline.queries) == 1):
+        known = failure.message != PROCESS_DIED or not pipeline.begun
+        if passes and (known or len(pipeline.queries) == 1):
             pipeline.restart()
-        elif len(pipeline.queries) > 1:
+        elif len(pipeline.queries) > 1 and pipeline.begun:
             if pipeline.tries >= TRIES:
                 half = list(pipeline.queries.values())[len(pipeline.queries) // 2 :]
                 why = f"pipeline '{pipeline.name}' failed: this half of its queries is on its own"

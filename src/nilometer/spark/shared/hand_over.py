@@ -34,6 +34,7 @@ from nilometer.errors import ResourceError
 RESULTS, TAKEN = "results", "taken"
 _MESSAGE = struct.Struct("<qi")
 _NEXT, _OVER = b"+", b"-"
+ENDED = "the owner of the pipeline has ended the run"
 
 
 @dataclass(frozen=True)
@@ -77,15 +78,26 @@ class Giver:
     """The planner's end. Without an owner, it raises."""
 
     def __init__(self, folder: Path) -> None:
-        self._taken = os.open(folder / TAKEN, os.O_RDONLY | os.O_CLOEXEC)
-        self._results = os.open(folder / RESULTS, os.O_WRONLY | os.O_CLOEXEC)
+        # An owner that has gone in the meantime is not waited for.
+        at_once = os.O_CLOEXEC | os.O_NONBLOCK
+        self._taken = os.open(folder / TAKEN, os.O_RDONLY | at_once)
+        try:
+            self._results = os.open(folder / RESULTS, os.O_WRONLY | at_once)
+        except OSError as error:
+            os.close(self._taken)
+            raise ResourceError(ENDED) from error
+        for end in (self._taken, self._results):
+            os.set_blocking(end, True)
         self._waiting = False
 
     def give(self, number: int, tasks: int) -> None:
         """Pass a round on, when the owner has taken the one before."""
         if self._waiting and os.read(self._taken, 1) != _NEXT:
-            raise ResourceError("the owner of the pipeline has ended the run")
-        os.write(self._results, _MESSAGE.pack(number, tasks))
+            raise ResourceError(ENDED)
+        try:
+            os.write(self._results, _MESSAGE.pack(number, tasks))
+        except BrokenPipeError:
+            raise ResourceError(ENDED) from None
         self._waiting = True
 
     def close(self) -> None:

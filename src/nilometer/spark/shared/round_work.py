@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nilometer.errors import InternalError
+from nilometer.log.resources import resources
 from nilometer.spark.faults import carried
 from nilometer.spark.shared.changes import Save
 from nilometer.spark.shared.graph_flow import GraphFlow
@@ -199,8 +200,13 @@ def _base_path(folder: Path, part: int, number: int) -> Path:
 def _replace(path: Path, data: bytes) -> None:
     """Write a file whole. Two attempts of a task may do so at the same time."""
     aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    aside.write_bytes(data)
-    os.replace(aside, path)
+    with resources(str(path.parent)):
+        try:
+            aside.write_bytes(data)
+            os.replace(aside, path)
+        except OSError:
+            aside.unlink(missing_ok=True)
+            raise
 
 
 def run_and_leave(task: RoundTask) -> None:

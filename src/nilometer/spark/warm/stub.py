@@ -18,16 +18,25 @@ LENGTH = 4
 STANDARD = (0, 1, 2)
 KILLED = 137
 """The exit code of a process that ended without reporting one."""
+LOOK = 1.0
+"""Seconds from one look whether Spark's Java is still there to the next. One that is killed cannot end what it has started."""
 
 
 def main(address: str, arguments: list[str]) -> int:
     """Run the arguments, and return the exit code."""
+    java = os.getppid()
     is_module = len(arguments) > 1 and arguments[0] == "-m"
     asked = _asked(address, arguments) if is_module else None
     if asked is None:
         os.execv(sys.executable, [sys.executable, *arguments])
-    code = asked.recv(1)
-    return code[0] if code else KILLED
+    asked.settimeout(LOOK)
+    while os.getppid() == java:
+        try:
+            code = asked.recv(1)
+        except TimeoutError:
+            continue
+        return code[0] if code else KILLED
+    return KILLED  # with this one, the process for which it stands ends, too
 
 
 def _asked(address: str, arguments: list[str]) -> _socket.socket | None:

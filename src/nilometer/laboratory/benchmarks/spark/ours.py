@@ -89,7 +89,7 @@ class OurQuery:
         self._saved_at = time.monotonic()
         folder = place / "run"
         self._run = PipelineRun(
-            session, NAME, str(directory), folder, rows or UNLIMITED, parts, self._commit, task_rows=0
+            lambda: session, NAME, str(directory), folder, rows or UNLIMITED, parts, self._commit, task_rows=0
         )
         sensors = {name: tuple(database.catalog.sensors(stream.name)) for name, stream in streams.items()}
         member = Member(NAME, query.physical, sensors)
