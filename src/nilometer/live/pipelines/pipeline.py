@@ -304,8 +304,8 @@ class Pipeline:
         """A query stops, after everything that it has answered is committed.
 
         The loop waits for the round in which it leaves, but not for long, only once for a round that hangs, and not for Spark
-        to start. Without that round the query stops as in a crash: at its last commit, with the last saved state. Rounds that come later do not
-        concern it any more.
+        to start. Without that round the query stops as in a crash: at its last commit, with the last saved state. Rounds that
+        come later do not concern it any more.
         """
         commits = self._commits()
         self._tell_leave(query)
