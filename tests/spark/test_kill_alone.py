@@ -28,6 +28,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 LIFE = Path(__file__).with_name("following_life.py")
 PATIENCE = 120.0
+START = 1_767_225_600_000_000
 FILE = 60
 """The readings of a file, in as many tenths of a second."""
 ZYGOTE = "nilometer.spark.warm.zygote"
@@ -52,7 +53,7 @@ def write(folder: Path, number: int) -> None:
         tenths = number * FILE + np.arange(FILE)
         rows = pl.DataFrame(
             {
-                "time": (tenths // 10 - chance.integers(0, 6, FILE)) * SECOND,
+                "time": START + (tenths // 10 - chance.integers(0, 6, FILE)) * SECOND,
                 "id": chance.integers(0, 6, FILE),
                 column: chance.normal(10, 3, FILE).round(3),
             }
