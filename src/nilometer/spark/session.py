@@ -25,6 +25,7 @@ from nilometer.errors import ConfigurationError, ResourceError, UnsupportedError
 from nilometer.spark.java import java_home
 from nilometer.spark.java_ended import JAVA_ENDED, asking_java, java_process
 from nilometer.spark.noise import Listener
+from nilometer.spark.scratch import scratch_folder
 from nilometer.spark.settings import SparkSettings, cores_of
 from nilometer.spark.warm import Interpreter
 
@@ -41,6 +42,7 @@ SOON = 5.0
 """How many seconds a Java that no longer answers may take to end."""
 
 PARTITIONS = "spark.sql.shuffle.partitions"
+JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
 
 STREAMING = {
     # State in RocksDB, the only provider that transformWithState accepts. A commit writes the changes, not
@@ -107,7 +109,7 @@ def default_settings(master: str = "local[*]", *, brief: bool = False) -> dict[s
         "spark.driver.memory": f"{_driver_gigabytes()}g",
         # Hadoop's local file system runs `chmod` for every file it writes, eight per micro-batch: at least
         # without a helper process each.
-        "spark.driver.defaultJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
+        JAVA_OPTIONS: f"-Dlog4j2.configurationFile={LOGGING.as_uri()}"
         f" -Djdk.lang.Process.launchMechanism=VFORK{compiler}",
         # We use no tables, but a catalog creates its directory in the working directory.
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), f"nilometer-warehouse-{os.getuid()}")),
@@ -149,7 +151,10 @@ def _made(chosen: Mapping[str, str], brief: bool) -> SparkSession:
     from pyspark.sql import SparkSession
 
     chosen = _spark_defaults() | dict(chosen)
-    settings = default_settings(chosen.get(MASTER, "local[*]"), brief=brief) | chosen
+    settings = default_settings(chosen.get(MASTER, "local[*]"), brief=brief)
+    if SparkContext._gateway is None and (folder := scratch_folder()) is not None:
+        settings[JAVA_OPTIONS] += f" -Djava.io.tmpdir={folder}"
+    settings |= chosen
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))

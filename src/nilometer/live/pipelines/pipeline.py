@@ -277,9 +277,8 @@ class Pipeline:
         def answer() -> str:
             if not self._wait(lambda: self._analyses.get(query.name) is not before, PATIENCE):
                 raise ConfigurationError(f"pipeline '{self.name}' does not run now", hint="ask again later")
-            way = (
-                f"-- pipeline {self.name}, {len(self.queries)} queries; the last round ran in the {self.way}"
-            )
+            count = f"{len(self.queries)} {'query' if len(self.queries) == 1 else 'queries'}"
+            way = f"-- pipeline {self.name}, {count}; the last round ran in the {self.way}"
             return f"{way}\n{self._analyses[query.name]}"
 
         return answer
