@@ -10,14 +10,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-from log.logs import CrashError
+from log.logs import CrashError, no_space
 from nilometer.engine import Database, connect
+from nilometer.errors import ResourceError
 from nilometer.live.kept_answers import kept_answers
 from nilometer.live.outside import Outside
 from nilometer.live.standing import result_log, result_logs, runner_of
 from nilometer.live.starts import BEGINNING
 from nilometer.live.station import Station
-from nilometer.log.results.shared_log import LEFT, index_of_files
+from nilometer.log.local_files import LocalFiles
+from nilometer.log.results.shared_log import LEFT, PLACE, SharedLog, index_of_files
 from nilometer.types import MINUTE
 
 START = 1_767_225_600_000_000
@@ -253,3 +255,69 @@ def test_a_line_that_moves_a_query_is_written_with_the_offsets_of_its_new_group(
     }
     assert places["q1"] is not None
     assert places["q1"].group == LEFT
+
+
+@pytest.mark.parametrize("place", ["before_write", "after_write"], ids=["not written", "not durable"])
+def test_what_comes_while_a_commit_waits_for_space_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """A query leaves, and another is refused: both, and all answers, are as if there had been space."""
+    expected = field(tmp_path / "other", 3, 40)
+    run(expected, tmp_path / "other")
+    folder = tmp_path / "field"
+    database = field(folder, 3, 40)
+    full = False
+
+    def disk(at: str) -> None:
+        if full and at == place:
+            raise no_space()
+
+    log = SharedLog.__init__
+    monkeypatch.setattr(SharedLog, "__init__", lambda self, directory, _failpoint: log(self, directory, disk))
+    with Station(database, folder) as station:
+        install(database, station)
+        station.step()
+        full = True
+        for _ in range(20):
+            station.step()
+        assert station.queries["q0"].trouble
+        station.remove("q1")
+        station.step()
+        with pytest.raises(ResourceError) as refused:
+            station.install(database.sql(QUERIES[0]), "late", durable=True, start=BEGINNING)
+        assert refused.value.hint == "make space, then install the query again"
+        full = False
+        station.run(lambda: False)
+        assert index_of_files(LocalFiles(folder / PLACE)).places["q1"].group == LEFT
+    run(database, folder)
+    assert answers(database) == answers(expected)
+
+
+def test_a_query_that_finds_no_space_takes_nothing_of_others_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its line is taken out of the commit that waits; that of a query which was moved stays."""
+    folder = tmp_path / "field"
+    database = field(folder, 2, 20)
+    full = False
+
+    def disk(at: str) -> None:
+        if full and at == "before_write":
+            raise no_space()
+
+    log = SharedLog.__init__
+    monkeypatch.setattr(SharedLog, "__init__", lambda self, directory, _failpoint: log(self, directory, disk))
+    with Station(database, folder) as station:
+        install(database, station)
+        station.step()
+        commits = station._shared.commits
+        moved, number = commits.queries["q1"], commits.log.begin_group()
+        commits.set_apart(moved, number, commits.committed(moved.place.group))
+        full = True
+        with pytest.raises(ResourceError):
+            station.install(database.sql(QUERIES[0]), "late", durable=True, start=BEGINNING)
+        full = False
+        assert "late" not in station.queries
+        commits.retry()
+        assert commits.log.index.places["q1"].group == number
+        assert "late" not in commits.log.index.places

@@ -173,7 +173,12 @@ class SharedCommits:
 
     @_exclusive
     def open(self, name: str, query: CompiledQuery, *, on_spark: bool = False) -> SharedQuery:
-        """Find where a query goes on. Nothing is written yet."""
+        """Find where a query goes on. Nothing is written yet. While a commit waits for space, nobody joins: what is on record
+        does not say yet how far a query has come."""
+        if self.trouble is not None:
+            self.retry()
+        if self.trouble is not None:
+            raise ResourceError(self.trouble, hint="make space, then install the query again")
         if has_folder(self._directory, name):
             runner = LocalFiles(folder_of(self._directory, name)).holder()
             if runner is not None:
@@ -397,8 +402,9 @@ class SharedCommits:
 
     @_exclusive
     def committed(self, group: int) -> Offsets:
-        """The offsets up to which a group's answers are durable."""
-        return self.log.index.groups.get(group, self._committed.get(group, {}))
+        """The offsets up to which a group has committed its answers. They may wait for space; nothing is written before."""
+        reached = self.log.reached(group)
+        return self._committed.get(group, {}) if reached is None else reached
 
     @_exclusive
     def commit(
@@ -411,7 +417,7 @@ class SharedCommits:
     ) -> bool:
         """Commit the answers, by the query's lower-case name, and how far every group has read. Returns whether
         everything is durable. A commit without answers waits for a second."""
-        moved = {n: dict(at) for n, at in groups.items() if self.log.index.groups.get(n) != at}
+        moved = {n: dict(at) for n, at in groups.items() if self._moves(n, at)}
         if not answers and not self._pending and not moved:
             return self.trouble is None
         if not answers and not self._pending and not at_once and abs(now - self._committed_at) < COMMIT_EVERY:
@@ -419,7 +425,7 @@ class SharedCommits:
         lines = dict(self._pending)
         # A line that moves a query to a new group says nothing without the offsets of that group.
         for line in self._pending.values():
-            if line.group is not None and line.group >= 0 and line.group not in self.log.index.groups:
+            if line.group is not None and line.group >= 0 and self.log.reached(line.group) is None:
                 moved.setdefault(line.group, self._committed[line.group])
         for key, (frames, ledger) in answers.items():
             before = lines.get(key)
@@ -432,10 +438,15 @@ class SharedCommits:
             self._committed_at = now
         return self.trouble is None
 
+    def _moves(self, group: int, at: Mapping[str, Offset]) -> bool:
+        """Whether a group comes further than it has. It never goes back: it would answer again."""
+        known = self.log.reached(group)
+        return known is None or (known != at and all(at.get(name, was) >= was for name, was in known.items()))
+
     @_exclusive
     def cancel(self, query: SharedQuery) -> bool:
         """Take back a query that has just joined, if nothing of it was written."""
-        if self.log.cancel():
+        if self.log.cancel(query.key):
             self.queries.pop(query.key, None)
             self._pending.pop(query.key, None)
             return True

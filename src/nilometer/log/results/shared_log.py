@@ -16,6 +16,7 @@ import base64
 import json
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -243,7 +244,10 @@ class SharedLog:
         except BaseException:
             self._log.abandon()
             raise
-        self._waiting: tuple[pl.DataFrame, dict[str, Any], Callable[[], None]] | None = None
+        self._due: deque[tuple[dict[int, Offsets], list[Line]]] = deque()
+        """What was committed and is not durable yet, the eldest first."""
+        self._record: tuple[pl.DataFrame, dict[str, Any], Callable[[], None]] | None = None
+        """The record of the first of these, once it is made."""
         self._appended = False
         self._since_full = sys.maxsize if self.index.places else 0
 
@@ -252,11 +256,23 @@ class SharedLog:
         self.index.greatest_group += 1
         return self.index.greatest_group
 
+    def reached(self, group: int) -> Offsets | None:
+        """How far a group has come, durably or not. None: nothing was committed of it."""
+        for groups, _ in reversed(self._due):
+            if group in groups:
+                return groups[group]
+        return self.index.groups.get(group)
+
     def commit(self, groups: Mapping[int, Offsets], lines: Iterable[Line]) -> None:
-        """Write one record, durably. A record that could not be written is written first by the next call."""
+        """Write one record, durably. If there is no space, it waits, and the next call writes it first."""
+        self._due.append((dict(groups), list(lines)))
         self.retry()
+
+    def _made(
+        self, groups: dict[int, Offsets], lines: list[Line]
+    ) -> tuple[pl.DataFrame, dict[str, Any], Callable[[], None]]:
+        """A record: its frame, its note, and what is done when it is durable. All before it are in the index."""
         full = self._since_full >= max(SEGMENT_BYTES // 2, DESCRIBED_BYTES * len(self.index.places))
-        lines = list(lines)
         if full:
             mentioned = {line.place.name for line in lines}
             others = [place for name, place in self.index.places.items() if name not in mentioned]
@@ -284,8 +300,7 @@ class SharedLog:
             change()
             self._since_full = 0 if full else self._since_full + int(frame.estimated_size())
 
-        self._waiting, self._appended = (frame, note, done), False
-        self.retry()
+        return frame, note, done
 
     def _whole(self, line: Line) -> Line:
         """A line with a description is read as the first of its query, so it must say the group and the books, too."""
@@ -296,20 +311,38 @@ class SharedLog:
         return line._replace(group=group, ledger=known.ledger if line.ledger is None else line.ledger)
 
     def retry(self) -> None:
-        """Write the record that could not be written."""
-        if self._waiting is None:
-            return
-        frame, note, done = self._waiting
-        self._log.append(frame, producer="commits", sequence=note["sequence"], note=note)
-        self._appended = True
-        self._log.flush()
-        self._waiting = None
-        done()
+        """Write what waits, in its order."""
+        while self._due:
+            if self._record is None:
+                self._record, self._appended = self._made(*self._due[0]), False
+            frame, note, done = self._record
+            self._log.append(frame, producer="commits", sequence=note["sequence"], note=note)
+            self._appended = True
+            self._log.flush()
+            self._record = None
+            self._due.popleft()
+            done()
 
-    def cancel(self) -> bool:
-        """Give up the record that could not be written. Returns False if the log has it, though not durably."""
-        if self._waiting is not None and not self._appended:
-            self._waiting = None
+    def cancel(self, name: str) -> bool:
+        """Take back that a query has joined, if that waits. Returns False if the log has it, though perhaps not durably. What
+        others have in the same commit goes on waiting."""
+        for at in reversed(range(len(self._due))):
+            groups, lines = self._due[at]
+            joins = [line for line in lines if line.place.name == name and (line.group or 0) >= 0]
+            if not joins or joins[0].group is None:
+                continue
+            if at == 0:
+                if self._appended:
+                    return False
+                self._record = None  # it is made again
+            group = joins[0].group
+            others = [line for line in lines if line.place.name != name]
+            if group not in self.index.groups and all(line.group != group for line in others):
+                groups = {number: offsets for number, offsets in groups.items() if number != group}
+            if groups or others:
+                self._due[at] = groups, others
+            else:
+                del self._due[at]
             return True
         return False
 
