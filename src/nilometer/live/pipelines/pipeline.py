@@ -84,6 +84,10 @@ class Pipeline:
         self._told = threading.Condition()
         self._saves = self._saved_at = 0
         self._moved_since_save = self._made_again = False
+        self._again: dict[int, int] = {}
+        """How many readings each group has read again in this run."""
+        self._furthest: dict[int, int] = {}
+        """The same of the run that came furthest, since the pipeline last read something new."""
         self._analyses: dict[str, str] = {}
         self._numbers = count(1)
         self._hung = -1
@@ -234,6 +238,7 @@ class Pipeline:
         if self._run is not None:
             self._run.stop()
             self._run = None
+            self._again = {}
             delete_runs(self._directory, self.name)
 
     def restart(self) -> None:
@@ -465,6 +470,8 @@ class Pipeline:
             self._moved_since_save = True
             # Not after any round: a run begins with one that reads nothing new, even if it fails at the next reading.
             self.tries = 0
+            self._furthest.clear()
+        self._note_again(result.again)
         self.offsets |= result.offsets
         if result.panes is not None:
             for name, panes in result.panes.items():
@@ -472,6 +479,16 @@ class Pipeline:
                 if query is not None:
                     sizes = [len(pane) for part in panes.values() for pane in part.values()]
                     query.state = len(sizes), sum(sizes)
+
+    def _note_again(self, again: Mapping[int, int]) -> None:
+        """Groups have read again, perhaps for hours. It is progress to come further than any run before: one that fails at the
+        same reading again and again is not. A save makes the bases from which tasks go on."""
+        for group, rows in again.items():
+            self._moved_since_save = True
+            self._again[group] = self._again.get(group, 0) + rows
+            if self._again[group] > self._furthest.get(group, 0):
+                self._furthest[group] = self._again[group]
+                self.tries = 0
 
 
 def _as_is(panes: Panes) -> Callable[[], Panes]:

@@ -78,6 +78,7 @@ class GraphFlow:
         if round_.number != self.number + 1:
             raise InternalError(f"round {round_.number} after round {self.number}")
         result = RoundResult(round_.number, round_.offsets, round_.merged)
+        result.again = {stretch.group: stretch.rows for stretch in round_.stretches if stretch.again}
         pass_by("before_read")
         cache: dict[Piece, list[Entry]] = {}
         for change in round_.changes:

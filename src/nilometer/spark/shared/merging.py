@@ -20,7 +20,7 @@ def merged(results: Sequence[RoundResult]) -> RoundResult:
     if len(results) == 1:
         return results[0]
     first = results[0]
-    whole = RoundResult(first.number, first.offsets, first.merged, way=first.way)
+    whole = RoundResult(first.number, first.offsets, first.merged, way=first.way, again=first.again)
     whole.milliseconds = sum(result.milliseconds for result in results)
     whole.spent = tuple(spent for result in results for spent in result.spent)
     answers: dict[str, list[list[Rows]]] = {}

@@ -28,6 +28,11 @@ class Stretch:
     pieces: tuple[Piece, ...]
     again: bool = False
 
+    @property
+    def rows(self) -> int:
+        """The number of readings in it."""
+        return sum(piece.rows for piece in self.pieces)
+
 
 @dataclass(frozen=True)
 class Round:
@@ -46,7 +51,7 @@ class Round:
     @property
     def rows(self) -> int:
         """The number of readings in it."""
-        return sum(piece.rows for stretch in self.stretches for piece in stretch.pieces)
+        return sum(stretch.rows for stretch in self.stretches)
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,8 @@ class RoundResult:
         The queries whose state here is that of one part.
     works
         How long each query has computed so far, and with how many others it shares operators; only of few.
+    again
+        How many readings each group that is behind has read again.
     missed
         The earlier rounds that a task has run again, because another process had run them.
     """
@@ -122,6 +129,7 @@ class RoundResult:
     divided: frozenset[str] = frozenset()
     spent: tuple[Spent, ...] = ()
     milliseconds: float = 0.0
+    again: dict[int, int] = field(default_factory=dict)
     missed: int = 0
     way: str = ""
 
