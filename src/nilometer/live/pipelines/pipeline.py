@@ -276,17 +276,40 @@ class Pipeline:
         """Ask for the plan of a query with the work of each operator. The result waits for it, in whatever thread."""
         from nilometer.spark.shared.changes import Analyze
 
-        before = self._analyses.get(query.name)
+        number, before = query.number, self._analyses.get(query.name)
         self._tell(Analyze(query.name))
 
+        def found() -> str | None:
+            text = self._analyses.get(query.name)
+            return text if text is not before and self.queries.get(query.name) is query else None
+
         def answer() -> str:
-            if not self._wait(lambda: self._analyses.get(query.name) is not before, PATIENCE):
-                raise ConfigurationError(f"pipeline '{self.name}' does not run now", hint="ask again later")
+            self._wait(lambda: found() is not None or self._unasked(query, number) is not None, PATIENCE)
+            text = found()
+            if text is None:
+                raise self._unasked(query, number) or ConfigurationError(
+                    f"pipeline '{self.name}' does not run now", hint="ask again later"
+                )
             count = f"{len(self.queries)} {'query' if len(self.queries) == 1 else 'queries'}"
             way = f"-- pipeline {self.name}, {count}; the last round ran in the {self.way}"
-            return f"{way}\n{self._analyses[query.name]}"
+            return f"{way}\n{text}"
 
         return answer
+
+    def _unasked(self, query: PipelineQuery, number: int) -> ConfigurationError | None:
+        """Why a query will not answer what it was asked as the member of that number; None: it still may."""
+        name = query.name
+        if query.failure is not None:
+            return ConfigurationError(
+                f"'{name}' was stopped by an error: {query.failure.message}", hint=query.failure.hint
+            )
+        if query.pipeline is not self or query.number != number:
+            return ConfigurationError(f"the run of '{name}' began again meanwhile", hint="ask again")
+        if query.left or self.queries.get(name) is not query:
+            return ConfigurationError(
+                f"'{name}' was stopped meanwhile", hint="if it was replaced, ask again: the new one answers"
+            )
+        return None
 
     def refresh(self, query: PipelineQuery, now: int) -> None:
         """Let a query meet the tables that have changed. It is halted for two rounds (pipeline_tables.py)."""
@@ -347,9 +370,11 @@ class Pipeline:
     def _wait(self, done: Callable[[], bool], patience: float) -> bool:
         """Wait for a round. Called without the lock of the commits, which the round needs."""
         deadline = time.monotonic() + patience
-        with self._told:
-            while not done() and self.active and time.monotonic() < deadline:
-                self._told.wait(0.2)
+        # Not asked under the lock, which the thread that takes rounds needs.
+        while not done() and self.active and time.monotonic() < deadline:
+            with self._told:
+                if not done():
+                    self._told.wait(0.2)
         return done()
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
