@@ -34,7 +34,7 @@ pass_by = failpoints.from_environment("pipeline")
 LOOK_AFTER = 1.0
 """The queries' times are given after so many seconds of work."""
 FEW = 64
-"""Of up to so many queries the books are given with every round."""
+"""Of up to so many queries in one part the books are given with every round."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class GraphFlow:
         """The queries that see all rows; and, if there are several parts, those that see the rows of this one."""
         self._members: dict[str, Member] = {}
         self._of: dict[str, Graph] = {}
+        self._divided: dict[str, dict[str, None]] = {}
+        """The queries that are in all parts, by the streams that they read."""
         self._groups: dict[int, dict[str, None]] = {}
         self._versions: dict[int, deque[TableVersion]] = {}
         """The versions of tables that a group has not met yet, in the order of their ticks."""
@@ -103,7 +105,7 @@ class GraphFlow:
             self._read(stretch, cache)
             pass_by("during_read")
         behind = {name for number in round_.behind for name in self._groups.get(number, ())}
-        come = {name for number in _arrived(round_) for name in self._groups.get(number, ())}
+        due = {name for number in _arrived(round_) for name in self._groups.get(number, ())}
         for number, error in round_.unread.items():
             for name in list(self._groups.pop(number, ())):
                 result.failures[name] = error
@@ -112,7 +114,10 @@ class GraphFlow:
             for graph in self._graphs:
                 graph.rename_start(small, large)
             self._groups.setdefault(large, {}).update(self._groups.pop(small, {}))
-        self._collect(result, come, behind, saves=any(isinstance(change, Save) for change in round_.changes))
+        read = {piece.stream for stretch in round_.stretches for piece in stretch.pieces}
+        # If one part tells the books of a query, all must. Any part may have answered, but only if a stream was read.
+        due |= {name for stream in read for name in self._divided.get(stream, ())}
+        self._collect(result, due, behind, saves=any(isinstance(change, Save) for change in round_.changes))
         self.number = round_.number
         took = time.perf_counter() - began
         result.milliseconds = took * 1_000
@@ -151,6 +156,9 @@ class GraphFlow:
             graph.install(member.name, member.plan, start=change.group, extents=extents, skips=member.skips)
             self._members[member.name] = replace(member, panes=None)
             self._groups.setdefault(change.group, {})[member.name] = None
+            if self._is_divided(member):
+                for key in physical.streams_of(member.plan):
+                    self._divided.setdefault(key, {})[member.name] = None
         if here and change.versions:
             self._versions[change.group] = deque(change.versions)
         for member in here:
@@ -210,6 +218,8 @@ class GraphFlow:
     def _forget(self, name: str) -> None:
         if self._members.pop(name, None) is not None:
             self._of.pop(name).remove(name)
+            for readers in self._divided.values():
+                readers.pop(name, None)
             for number, names in self._groups.items():
                 names.pop(name, None)
                 if not names:
@@ -273,9 +283,9 @@ class GraphFlow:
 
     # ---- the result --------------------------------------------------------------------------------------------------
 
-    def _collect(self, result: RoundResult, come: Set[str], behind: Set[str], *, saves: bool) -> None:
-        """What there is to say after a round. `come`: the queries that have come to their last commit in it. The books and
-        states of those that are `behind` are older than what they have answered."""
+    def _collect(self, result: RoundResult, due: Set[str], behind: Set[str], *, saves: bool) -> None:
+        """What there is to say after a round. `due`: the queries whose books are wanted, whether they have answered or not. The
+        books and states of those that are `behind` are older than what they have answered."""
         for graph in self._graphs:
             for name in list(graph.lettered):
                 result.letters[name] = lines_of(graph.letters(name))
@@ -288,8 +298,9 @@ class GraphFlow:
                     self._forget(name)
                 elif rows := graph.parts(name):
                     result.answers[name] = rows
-        all_of_them = saves or len(self._members) <= FEW
-        asked = self._members if all_of_them else {*result.answers, *come} & self._members.keys()
+        asked = self._members.keys() if saves else {*result.answers, *due} & self._members.keys()
+        if not saves and len(self._members) <= FEW:
+            asked |= {name for name, member in self._members.items() if not self._is_divided(member)}
         told = [name for name in asked if name not in behind]
         for graph in self._graphs:
             names = [name for name in told if self._of[name] is graph]
