@@ -23,18 +23,26 @@ PATIENCE = 60.0
 
 
 class Query:
-    """Stands in for PySpark's StreamingQuery. `error`: what every question meets from now on."""
+    """Stands in for PySpark's StreamingQuery. `error`: what every question meets from now on. Without `goes_on`, Java stands
+    still."""
 
     def __init__(self) -> None:
         self.error: Exception | None = None
+        self.reason: str | None = None
         self.stopped = False
+        self.goes_on, self.waited_for, self.watched = threading.Event(), threading.Event(), threading.Event()
+        self.goes_on.set()
 
     def _asked(self) -> None:
+        if not self.goes_on.is_set():
+            self.waited_for.set()
+            assert self.goes_on.wait(PATIENCE)
         if self.error is not None:
             raise self.error
 
     @property
     def isActive(self) -> bool:
+        self.watched.set()
         self._asked()
         return not self.stopped
 
@@ -47,8 +55,9 @@ class Query:
         self._asked()
         return []
 
-    def exception(self) -> None:
+    def exception(self) -> str | None:
         self._asked()
+        return self.reason
 
     def stop(self) -> None:
         self._asked()
@@ -81,7 +90,7 @@ def running(folder: Path) -> tuple[PipelineRun, Query]:
     session = Session(query := Query())
     run = run_of(folder, lambda: session)
     run.start()
-    assert session.started.wait(PATIENCE)
+    assert query.watched.wait(PATIENCE)
     assert run.active
     return run, query
 
@@ -98,6 +107,7 @@ def running(folder: Path) -> tuple[PipelineRun, Query]:
 def test_a_run_whose_java_was_killed_has_failed(tmp_path: Path, error: Exception) -> None:
     run, query = running(tmp_path)
     query.error = error
+    run._watcher.join(PATIENCE)
     assert not run.active
     assert isinstance(run.failure, ResourceError)
     assert run.failure.message == JAVA_ENDED
@@ -112,7 +122,25 @@ def test_whoever_asks_first_meets_no_error_of_py4j(tmp_path: Path, ask: Callable
     run, query = running(tmp_path)
     query.error = ConnectionRefusedError()
     ask(run)
+    run._watcher.join(PATIENCE)
     assert not run.active
+    run.stop()
+
+
+def test_nobody_who_asks_about_a_run_waits_for_a_java_that_stands_still(tmp_path: Path) -> None:
+    """Only the thread that watches it waits. It is told what has ended the run when Java goes on."""
+    run, query = running(tmp_path)
+    query.goes_on.clear()
+    assert query.waited_for.wait(PATIENCE)
+    assert run.active
+    assert run.failure is None
+    query.stopped, query.reason = True, "a task failed"
+    assert run.active
+    query.goes_on.set()
+    run._watcher.join(PATIENCE)
+    assert not run.active
+    assert run.failure is not None
+    assert "a task failed" in str(run.failure.message) + str(run.failure.detail)
     run.stop()
 
 

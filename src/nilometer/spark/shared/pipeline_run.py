@@ -2,7 +2,8 @@
 
 The laws: the function is called for a round after it has returned for the one before. If it raises, or if Spark fails, the
 run is over; the next one begins where the commit log ends. Nobody who asks about a run, or stops it, waits for Java to start
-or meets its end: a run whose Java was killed is a run that has failed.
+or meets its end: a run whose Java was killed is a run that has failed. Nobody who asks whether a run is active, and what has
+ended it, waits for Java at all: a thread of the run asks Java, and keeps the answer.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ TAKES_CHANGES = 0.1
 planner keeps the longer interval between two rounds that read (round_planner.py)."""
 SOON = 0.005
 """How many seconds the owner waits before it asks Spark again whether the tasks of a round are done."""
+WATCHES = 0.05
+"""How many seconds pass before Java is asked again whether the query is active."""
 PROGRESS = {
     # Spark's logs of offsets and commits say nothing that the commit log does not say. Spark writes them for the first
     # micro-batch, and then every hour, beside the work.
@@ -80,11 +83,16 @@ class PipelineRun:
         self._changes = ChangeWriter(folder)
         self._taker = Taker(folder)
         self._over = threading.Event()
+        self._ended = False
+        self._error: NilometerError | None = None
+        """Whether Java has said that the query is not active, and what it has said of the reason. The last round that was given
+        is still taken."""
         self._begins = threading.Lock()
         self._taken_up = self._done_with = False
         """Whether Spark has the query, or is about to; and whether the thread is at its end. Under this lock, like the end of
         the run: whoever stops a run that waits for Java leaves it to the thread to clear up."""
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._watcher = threading.Thread(target=self._watch, name=f"{name} watched", daemon=True)
 
     def tell(self, change: Change) -> None:
         """Let the next round take a change up. If it cannot be written, the run is over: the next one is told anew."""
@@ -142,6 +150,19 @@ class PipelineRun:
             self._taken_up = not self._over.is_set()
         if self._taken_up:
             self._query = writer.start()
+            self._watcher.start()
+
+    def _watch(self) -> None:
+        """Ask Java whether the query is active, and what has ended it, until it is not."""
+        try:
+            while self._asked(lambda query: query.isActive, False):
+                if self._over.wait(WATCHES):
+                    return
+            found: Any = self._asked(lambda query: query.exception(), None)
+            self._error = None if found is None else error_of(str(found))
+        except Exception as error:
+            self._error = error_of(str(error) or repr(error))
+        self._ended = True
 
     def _take_rounds(self) -> None:
         from nilometer.spark.shared.round_work import take_result
@@ -188,15 +209,13 @@ class PipelineRun:
     @property
     def active(self) -> bool:
         """Whether it is running, or beginning."""
-        if self._failure is not None or self._over.is_set() or not self._thread.is_alive():
-            return False
-        return self._asked(lambda query: query.isActive, self._query is None) and self._failure is None
+        ended = self._failure is not None or self._over.is_set() or self._ended
+        return not ended and self._thread.is_alive()
 
     @property
     def failure(self) -> NilometerError | None:
         """The error that ended it."""
-        found: Any = None if self._failure is not None else self._asked(lambda query: query.exception(), None)
-        return self._failure if found is None else error_of(str(found))
+        return self._failure or self._error
 
     @property
     def reports(self) -> list[Any]:
