@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from nilometer.live.recovery import Recovered
     from nilometer.live.shared_commits import SharedCommits
     from nilometer.log import LogDirectory
+    from nilometer.log.results.shared_log import RecordPlace
     from nilometer.spark.settings import SparkSettings
     from nilometer.spark.shared.changes import Change, Join
     from nilometer.spark.shared.pipeline_run import PipelineRun
@@ -93,6 +95,16 @@ class Pipeline:
         self._hung = -1
         """The number of rounds when the loop last waited in vain."""
 
+    def add(self, query: PipelineQuery) -> None:
+        """A query has come. A round that is being taken looks at them all meanwhile."""
+        with self._commits().lock:
+            self.queries[query.name] = query
+
+    def forget(self, query: PipelineQuery) -> None:
+        """A query could not be installed."""
+        with self._commits().lock:
+            self.queries.pop(query.name, None)
+
     # ---- the run -----------------------------------------------------------------------------------------------------
 
     @property
@@ -114,9 +126,10 @@ class Pipeline:
     def start(self) -> None:
         """Begin a run with all queries, each from its last commit. Spark starts in the run's own thread. What is missing here,
         such as space on the disk, is the `failure` of the run, like what ends it later."""
-        self.stop()
+        self.stop()  # without the lock, for which its last round may wait
         try:
-            with resources(str(folder_of_runs(self._directory, self.name))):
+            with resources(str(folder_of_runs(self._directory, self.name))), self._commits().lock:
+                self._settle()
                 self._start()
         except ResourceError as error:
             self.stop()
@@ -151,6 +164,7 @@ class Pipeline:
         for query in self.queries.values():
             if query.goes_on is not None or query.failure is not None:
                 continue
+            query.group = self._place(query).group
             found = self._recovered(query)
             for key, stream in query.streams.items():
                 if key not in logs:
@@ -165,6 +179,29 @@ class Pipeline:
         if skipped:
             commits.commit(skipped, {}, self._clock(), at_once=True)
 
+    def _settle(self) -> None:
+        """Write what waits to be written: only then does the commit log say where the queries go on."""
+        self._retry()
+        self._commits().begin(self._clock())
+        self._check_space()
+
+    def _retry(self) -> None:
+        commits = self._commits()
+        if commits.trouble is not None:
+            commits.retry()
+            self._check_space()
+
+    def _check_space(self) -> None:
+        trouble = self._commits().trouble
+        if trouble is not None:
+            raise ResourceError(trouble, hint="it is tried again")
+
+    def _place(self, query: PipelineQuery) -> RecordPlace:
+        """Where the commit log has a query."""
+        place = self._commits().log.index.place(query.key)
+        assert place is not None, "a query that has not joined"
+        return place
+
     def _recovered(self, query: PipelineQuery) -> Recovered:
         from nilometer.spark.shared.ways import state_fits
 
@@ -176,26 +213,38 @@ class Pipeline:
         )
 
     def _divide_groups(self) -> None:
-        """Queries of one group whose states are of different moments get groups of their own until they have caught up."""
+        """Queries of one group whose states are of different moments, or which have answered up to different places, get groups
+        of their own until they have caught up."""
         first: dict[int, object] = {}
         others: dict[tuple[int, object], list[PipelineQuery]] = {}
         for query in self.queries.values():
             if query.goes_on is not None:
-                at = tuple(sorted(query.goes_on[1].items()))
+                at = tuple(tuple(sorted(offsets.items())) for offsets in query.goes_on[1:])
                 if first.setdefault(query.group, at) != at:
                     others.setdefault((query.group, at), []).append(query)
         for together in others.values():
             self._begin_group(together)
 
+    def settled(self) -> bool:
+        """Write what waits to be written. If there is no space, that is the `failure`, and `restart` tries again."""
+        try:
+            self._settle()
+        except ResourceError as error:
+            self._unmade = error
+            return False
+        return True
+
     def take_over(self, moving: Iterable[PipelineQuery]) -> None:
-        """Queries of another pipeline go on in this one; neither runs. They get groups of their own: a group's offsets in the
-        commit log are those of all its queries, so two runs must never commit the same group."""
+        """Queries of another pipeline go on in this one; neither runs, and nothing waits to be written. They get groups of
+        their own: a group's offsets in the commit log are those of all its queries, so two runs must never commit the same
+        group."""
         groups: dict[int, list[PipelineQuery]] = {}
         for query in moving:
             del query.pipeline.queries[query.name]
             self.queries[query.name] = query
             query.pipeline = self
             if query.failure is None:
+                query.group = self._place(query).group
                 groups.setdefault(query.group, []).append(query)
         for together in groups.values():
             self._begin_group(together)
@@ -206,7 +255,8 @@ class Pipeline:
         with commits.lock:
             number = commits.log.begin_group()
             for query in queries:
-                self.offsets[number] = commits.committed(query.group)
+                goes_on = query.goes_on
+                self.offsets[number] = commits.committed(query.group) if goes_on is None else goes_on[2]
                 commits.set_apart(query.opened.standing, number, self.offsets[number])
                 query.group = number
 
@@ -239,20 +289,15 @@ class Pipeline:
             self._run.stop()
             self._run = None
             self._again = {}
+            for query in self.queries.values():
+                query.joined = False
             delete_runs(self._directory, self.name)
 
     def restart(self) -> None:
         """Try again after a failure that may pass, such as a full disk. The wait grows with each attempt."""
         self.tries += 1
         self.retry_at = self._clock() + min(SECOND << min(self.tries, 10), MINUTE)
-        if self._run is not None:
-            self._run.stop()  # without the lock, for which its last round may wait
-        commits = self._commits()
-        with commits.lock:
-            if commits.trouble is not None:
-                commits.retry()
-            if commits.trouble is None:
-                self.start()
+        self.start()
 
     @property
     def milliseconds(self) -> int:
@@ -349,13 +394,26 @@ class Pipeline:
 
     def _leave_as_it_stands(self, query: PipelineQuery) -> None:
         commits, standing = self._commits(), query.opened.standing
-        ledger = standing.place.ledger
-        if query.joined and not query.behind and query.group in self.offsets:
+        if self._stands(query):
             # The books are those at these offsets, and what has no answers is not committed at once.
             at = {query.group: self.offsets[query.group]}
             commits.commit(at, {}, self._clock(), at_once=True)
-            ledger = query.ledger
-        commits.leave(standing, ledger, None)
+            commits.leave(standing, query.ledger, None)
+        else:
+            commits.leave(standing, standing.place.ledger, None)
+
+    def _stands(self, query: PipelineQuery) -> bool:
+        """Whether a query has come as far as `offsets` say. The log is further if the last record of the run had to wait for
+        space and was written since: then its answers are those up to there."""
+        at = self.offsets.get(query.group)
+        if at is None or query.behind or not query.joined or not self.active:
+            return False
+        with suppress(ResourceError):
+            self._settle()
+            committed = self._commits().committed(query.group)
+            same = self._place(query).group == query.group
+            return same and all(at.get(key, offset) >= offset for key, offset in committed.items())
+        return False
 
     def _tell_leave(self, query: PipelineQuery) -> None:
         from nilometer.spark.shared.changes import Leave
@@ -383,18 +441,22 @@ class Pipeline:
         """Commit a round. The run calls this in a thread of its own."""
         commits = self._commits()
         with commits.lock:
-            if commits.trouble is not None:
-                commits.retry()
+            self._retry()
             now = self._clock()
             for name, number in result.joined.items():
                 if name in self.queries and self.queries[name].number == number:
                     self.queries[name].joined = True
             self._note_failures(result)
-            for small, large in result.merged:
-                for query in self.queries.values():
-                    if query.group == small and not query.left:
-                        commits.move(query.opened.standing, large)
-                        query.group = large
+            for name, lines in result.letters.items():
+                found = self._known(name)
+                if found is not None and lines:
+                    found.dead = str(lines[-1]["reason"])
+                    write_lines(self._directory, name, lines)
+            # From here on nothing fails before the commit: no query moves without the answers of this round.
+            into = dict(result.merged)
+            merging = [query for query in self.queries.values() if query.group in into and not query.left]
+            for query in merging:
+                commits.move(query.opened.standing, into[query.group])
             for name, left in result.left.items():
                 leaving = self.queries.get(name)
                 if leaving is not None and leaving.number == left.number and not leaving.left:
@@ -407,17 +469,13 @@ class Pipeline:
                 found = self._known(name)
                 if found is not None and found.failure is None:
                     answers[found.key] = rows, result.books[name]
-            for name, lines in result.letters.items():
-                found = self._known(name)
-                if found is not None and lines:
-                    found.dead = str(lines[-1]["reason"])
-                    write_lines(self._directory, name, lines)
             commits.commit(
                 result.offsets, answers, now, at_once=bool(answers or result.left or result.panes is not None)
             )
-            if commits.trouble is not None:
-                raise ResourceError(commits.trouble, hint="it is tried again")
+            self._check_space()
             self._note(result)
+            for query in merging:
+                query.group = into[query.group]
             if result.panes is not None:
                 keyed = {
                     known.key: panes

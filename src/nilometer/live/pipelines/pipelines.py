@@ -150,7 +150,8 @@ class Pipelines:
         found.taking = standing.takes_state
         if standing.recovered is not None and not standing.recovered.fresh:
             found.ledger = standing.place.ledger
-        self._queries[name] = one.queries[name] = found
+        self._queries[name] = found
+        one.add(found)
         self._read = None
         if at_once:
             try:
@@ -181,7 +182,7 @@ class Pipelines:
         self._manager.unregister(query.name)
         self._queries.pop(query.name, None)
         self._read = None
-        query.pipeline.queries.pop(query.name, None)
+        query.pipeline.forget(query)
 
     def begin(self) -> None:
         """Record the queries that have come, then let them join their pipelines."""
@@ -336,6 +337,8 @@ class Pipelines:
     def _divide(self, pipeline: Pipeline, moving: Sequence[PipelineQuery], why: str) -> None:
         """Let some queries of a pipeline go on in another."""
         pipeline.stop()  # a round that is being taken is still for all of them
+        if not pipeline.settled():
+            return  # nobody knows where they go on
         names = (f"{pipeline.name}-{number}" for number in count(2))
         name = next(name for name in names if name not in self._pipelines)
         other = self._pipeline(name, pipeline.settings)
