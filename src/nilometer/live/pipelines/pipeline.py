@@ -264,7 +264,10 @@ class Pipeline:
         """Let the queries that wait join the run."""
         waiting = [query for query in self.queries.values() if query.goes_on is not None]
         for query in waiting:
-            query.number, query.joined = next(self._numbers), False
+            assert query.goes_on is not None
+            _, state_at, committed = query.goes_on
+            # Before the run is told: its next round may be taken at once.
+            query.number, query.joined, query.behind = next(self._numbers), False, state_at != committed
         tables: dict[str, Tables] = {}
         for query in waiting:
             if query.tables is not None and query.goes_on is not None:
@@ -278,9 +281,7 @@ class Pipeline:
             for change in _joins([query for query in waiting if query.failure is None], tables):
                 self._run.tell(change)
         for query in waiting:
-            assert query.goes_on is not None
-            _, state_at, committed = query.goes_on
-            query.behind, query.goes_on = state_at != committed, None
+            query.goes_on = None
 
     def stop(self) -> None:
         """Stop the run, without a last round."""
