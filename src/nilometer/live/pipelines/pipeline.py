@@ -124,8 +124,8 @@ class Pipeline:
         return self._run is not None and self._run.begun
 
     def start(self) -> None:
-        """Begin a run with all queries, each from its last commit. Spark starts in the run's own thread. What is missing here,
-        such as space on the disk, is the `failure` of the run, like what ends it later."""
+        """Begin a run with all queries, each from its last commit. Spark starts in the run's own thread. An error here,
+        such as a full disk, is the `failure` of the run, like one that ends it later."""
         self.stop()  # without the lock, for which its last round may wait
         try:
             with resources(str(folder_of_runs(self._directory, self.name))), self._commits().lock:

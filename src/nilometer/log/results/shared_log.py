@@ -245,7 +245,7 @@ class SharedLog:
             self._log.abandon()
             raise
         self._due: deque[tuple[dict[int, Offsets], list[Line]]] = deque()
-        """What was committed and is not durable yet, the eldest first."""
+        """The commits that are not durable yet, the eldest first."""
         self._record: tuple[pl.DataFrame, dict[str, Any], Callable[[], None]] | None = None
         """The record of the first of these, once it is made."""
         self._appended = False

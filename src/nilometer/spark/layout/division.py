@@ -261,7 +261,7 @@ def _compares_evaluations(node: physical.Node) -> bool:
 
 
 def _evaluated(node: physical.TimeWindow, below: _Found, listed: bool) -> _Found:
-    """What was found below a window, with what its evaluations need."""
+    """The keys below a window, and whether its evaluations need the ticks of all rows."""
     if by_the_clock(node):
         return below
     now = node.start == 0 and node.end == 0 and not node.open_start
