@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BASE = Path("/tmp")
+"""As Java itself has it, whatever TMPDIR says: the path of a socket in it must not be longer than 104 bytes."""
 LOCK = "lock"
 _HELD: dict[Path, int] = {}
 """The folders of this process, with the open lock files."""

@@ -328,14 +328,14 @@ class SharedLog:
         others have in the same commit goes on waiting."""
         for at in reversed(range(len(self._due))):
             groups, lines = self._due[at]
-            joins = [line for line in lines if line.place.name == name and (line.group or 0) >= 0]
-            if not joins or joins[0].group is None:
-                continue
+            own = [line.group for line in lines if line.place.name == name]
+            group = next((group for group in own if group is not None and group >= 0), None)
+            if group is None:
+                continue  # it says something else about the query
             if at == 0:
                 if self._appended:
                     return False
                 self._record = None  # it is made again
-            group = joins[0].group
             others = [line for line in lines if line.place.name != name]
             if group not in self.index.groups and all(line.group != group for line in others):
                 groups = {number: offsets for number, offsets in groups.items() if number != group}
